@@ -8,6 +8,7 @@ branch that is not taken contributes exactly nothing, not ``0 * inf``.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import (
     AND,
     DIVIDE,
+    NEGATIVE,
     SELECT,
 )
 from jaxte.lang.scalars.rows import OPS
@@ -87,20 +89,44 @@ def _adjoints_within(
         return []
     adjoints: dict[Expr, Expr] = {root: seed}
     leading = set(order)
+    have = {} if value is None else _with_value(root, value)
     results: list[tuple[Expr, Expr]] = []
     for node in reversed(order):
         if node not in adjoints:
             continue
         g = adjoints[node]
         if isinstance(node, Call):
-            known = value if node is root and value is not None else node
-            for child, share in zip(node.args, _operand_adjoints(node, known, g), strict=True):
+            for child, share in zip(node.args, _operand_adjoints(node, have.get(node, node), g), strict=True):
                 if child in leading and share is not None and not is_zero(share):
                     adjoints[child] = plus(adjoints[child], share) if child in adjoints else share
         else:
             results.append((node, g))
     results.reverse()  # in the order in which the expression has them
     return results
+
+
+def _with_value(root: Expr, value: Expr) -> dict[Expr, Expr]:
+    """The nodes that ``value``, what ``root`` is, has the value of where they count: branches of its choices, and what is negated.
+
+    The guard of a branch travels with the adjoint, so that the slope of ``exp`` in ``select(c, exp(x), 0)`` is the element itself. Something that stands at
+    another place as well counts there, too.
+    """
+    have, stack = {root: value}, [root]
+    while stack:
+        node = stack.pop()
+        match node:
+            case Call(op, (_, *branches)) if op is SELECT:
+                below = dict.fromkeys(branches, have[node])
+            case Call(op, (inner,)) if op is NEGATIVE:
+                below = {inner: call(NEGATIVE, have[node])}
+            case _:
+                continue
+        for own, known in below.items():
+            if own.dtype == node.dtype and not own.weak and own not in have:
+                have[own] = known
+                stack.append(own)
+    times = Counter(child for node in postorder(root) for child in node.children)
+    return {node: known for node, known in have.items() if times[node] <= 1}
 
 
 def _leading(root: Expr, wanted: Callable[[Expr], bool]) -> list[Expr]:

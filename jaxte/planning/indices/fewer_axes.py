@@ -27,6 +27,9 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 _LEAST = 6  # operations
 _FEWER = 2  # times fewer elements than points that have them
+_OPERAND = (
+    4  # times as many as the arrays around it, of what is the operand of a product, which exists in any case
+)
 _ALWAYS = 2**16  # bytes that are nothing to any function
 
 
@@ -49,14 +52,14 @@ def with_fewer_axes(tensor: Compute) -> Expr:
 
 def _parts(tensor: Compute, body: Expr, groups: frozenset[Expr]) -> dict[Expr, Expr]:
     """What in ``body``, that of ``tensor``, is an element of a tensor of its own: ``groups``, whatever they compute, and what computes much."""
-    found = _candidates(tensor, body)
+    found = _candidates(tensor, body, groups)
     guards = guards_of(body, set(found)) if found else {}
     most = max(_ALWAYS, _bytes(tensor) + sum(map(_bytes, tensor.inputs)))
     table: dict[Expr, Expr] = {}
     for node, scope in found.items():
         axes = _as_read(node, scope)
-        least = 1 if node in groups else _LEAST
-        if operations(node, table) < least or prod(map(extent, axes)) * dtypes.width(node.dtype) > most:
+        least, held = (1, _OPERAND * most) if node in groups else (_LEAST, most)
+        if operations(node, table) < least or prod(map(extent, axes)) * dtypes.width(node.dtype) > held:
             continue
         name = f"{tensor.name}_part" + (f"_{len(table)}" if table else "")
         read = _read(name, substitute(node, table), axes)
@@ -65,7 +68,7 @@ def _parts(tensor: Compute, body: Expr, groups: frozenset[Expr]) -> dict[Expr, E
     return table
 
 
-def _candidates(tensor: Compute, body: Expr) -> dict[Expr, tuple[Axis, ...]]:
+def _candidates(tensor: Compute, body: Expr, groups: frozenset[Expr]) -> dict[Expr, tuple[Axis, ...]]:
     """The expressions that something with more points is made of, operands first, with the axes in scope where they stand."""
     scopes = _scopes(tensor, body)
     parents: dict[Expr, list[Expr]] = {}
@@ -74,7 +77,7 @@ def _candidates(tensor: Compute, body: Expr) -> dict[Expr, tuple[Axis, ...]]:
             parents.setdefault(child, []).append(node)
     found: dict[Expr, tuple[Axis, ...]] = {}
     for node in value_nodes(body):
-        if not _may_be_a_part(node, scopes[node]):
+        if not _may_be_a_part(node, scopes[node], node in groups):
             continue
         own = prod(map(extent, free_axes(node)))
         users = (
@@ -85,7 +88,7 @@ def _candidates(tensor: Compute, body: Expr) -> dict[Expr, tuple[Axis, ...]]:
     return found
 
 
-def _may_be_a_part(node: Expr, scope: Sequence[Axis]) -> bool:
+def _may_be_a_part(node: Expr, scope: Sequence[Axis], is_group: bool) -> bool:
     """Whether ``node`` is elementwise, over axes from 0 on of which the extents are numbers, and of several elements.
 
     The slope of a function of one element is a factor, which leaves sums by itself.
@@ -97,7 +100,7 @@ def _may_be_a_part(node: Expr, scope: Sequence[Axis]) -> bool:
     # over a part of the axes of a sum alone, weights of corners as well as others, it is a matter of the order of sums
     if any(a.reduction for a in axes) and all(a.reduction for a in scope if not among(a, tuple(axes))):
         return False
-    return plain and len(axes) < len(scope) and len(_elements(node)) > 1 and not node.reduces
+    return plain and len(axes) < len(scope) and (is_group or len(_elements(node)) > 1) and not node.reduces
 
 
 def _elements(node: Expr) -> list[Read]:

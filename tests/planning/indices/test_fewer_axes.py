@@ -116,6 +116,20 @@ def plain_paths(z: jax.Array, v: jax.Array) -> jax.Array:
     return jnp.cumsum(v[0] * z - v[0] * v[0], axis=1)
 
 
+def bumps(x: te.Tensor, grid: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """A layer of bumps: each weight of the product is a larger array than all that it is made from."""
+    i, k = (te.reduce_axis((0, e), n) for n, e in zip("ik", w.shape, strict=False))
+    return te.compute(
+        (x.shape[0], w.shape[2]),
+        lambda b, o: te.sum(te.exp(-((x[b, i] - grid[k]) ** 2)) * w[i, k, o], axis=(i, k)),
+        "y",
+    )
+
+
+def plain_bumps(x: jax.Array, grid: jax.Array, w: jax.Array) -> jax.Array:
+    return jnp.einsum("bik,iko->bo", jnp.exp(-((x[..., None] - grid) ** 2)), w)
+
+
 CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], float]] = {
     "bands": (bands, plain_bands, ((40, 65), (12,), (12,), (12,)), 5),
     "normals": (normals, plain_normals, ((66, 67),), 1.2),
@@ -124,6 +138,7 @@ CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], float]] = {
     "relations": (relations, plain_relations, ((30, 70), (70,)), 1.2),
     "mixed": (mixed, plain_mixed, ((40, 32), (40, 32), (32,), (32, 24)), 1.3),
     "paths": (paths, plain_paths, ((50, 32), (1,)), 2),
+    "bumps": (bumps, plain_bumps, ((256, 32), (8,), (32, 8, 8)), 1.15),
 }
 
 

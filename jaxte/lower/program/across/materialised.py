@@ -13,7 +13,8 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
-from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.cost.default_work import expensive_calls, is_contraction
+from jaxte.lower.limits import FEW, FEW_POSITIONS
 from jaxte.lower.program.across.padded_once import (
     are_several,
     by_tensor,
@@ -39,8 +40,8 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
     """The tensors among those computed in ``order`` that are to exist in memory before they are read.
 
     These are the ones that take more than a few operations, or are put together of pieces, and that another one reads at
-    several places, or a row of for all others, unless it surrounds them with zeros, which makes them exist; and windows of many positions that several read,
-    the caller of what is ``returned`` among them. Where each slice is of elements of its own, none is computed twice, so only
+    several places, or a row of for all others, unless it surrounds them with zeros, which makes them exist; and windows of many positions, or products of
+    several terms, that several read, the caller of what is ``returned`` among them. Where each slice is of elements of its own, none is computed twice, so only
     what is expensive is kept out of the loop over the slices.
     """
     order = list(order)
@@ -91,14 +92,21 @@ def _not_cheap(order: Sequence[Tensor], found: Set[Tensor], rows: Set[Tensor]) -
 
 
 def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:
-    """The reductions over windows of many positions that more than one tensor reads, by way of cheap ones too."""
+    """The reductions over windows of many positions, and written products, that more than one tensor reads, by way of cheap ones too."""
     times: Counter[Tensor] = Counter(returned)
     for reader in reversed(order):
         if isinstance(reader, Compute):
             again = max(times[reader], 1) if is_cheap(reader.body) else 1
             times.update(dict.fromkeys(reader.inputs, again))
     many = (t for t in order if isinstance(t, Compute) and times[t] > 1)
-    return {t for t in many if _taps(t.body) >= _MANY_TAPS}
+    return {t for t in many if _taps(t.body) >= _MANY_TAPS or _is_short_product(t.body)}
+
+
+def _is_short_product(root: Expr) -> bool:
+    """Whether ``root`` is a product of matrices of so few terms that it is written out, and fused, but more than its readers should compute again."""
+    if not isinstance(root, Reduce) or not is_contraction(root):
+        return False
+    return FEW < prod(known(as_expr(a.extent)) or 0 for a in root.axes) <= FEW_POSITIONS
 
 
 def _repeated(order: Sequence[Tensor]) -> set[Tensor]:
