@@ -34,14 +34,16 @@ _MOST_ASKED = 8  # questions for larger sizes that are followed
 # the constraints beside least values that some functions need
 STATED = {
     "dct_blocks": ("mod(n, 8) == 0",),
+    "turning_taps": ("mod(n, 4) == 0",),
     "unfold": ("h^2 - 4*h + 4 >= 0",),
     "wavelet_db4": ("n >= 2",),
     "ssim": ("n >= 11",),  # StableHLO has no convolution without a window, in plain JAX either
 }
 # what is refused, and why
 REFUSED = {
-    # blocks of eight leave the array, whatever the least size is; te.var states no divisor: the shape has to be 8 * te.var("m")
+    # blocks of eight and of four leave the array, whatever the least size is; te.var states no divisor: the shape has to be 8 * te.var("m"), 4 * te.var("m")
     ("dct_blocks", DIRECT): r"asks for larger sizes again and again",
+    ("turning_taps", DIRECT): r"asks for larger sizes again and again",
     # a convolution along the batch, whose number of groups is a symbol; plain JAX does not do it either
     ("cross_correlation", EXPORTED): r"Convolutions with non-static strides",
 }
