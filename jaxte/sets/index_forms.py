@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import gcd
 
@@ -58,7 +58,7 @@ class Term(frozenset[tuple[Expr, int]]):
     form: Linear
     axes: Mapping[Axis, None]
 
-    def __new__(cls, parts: Iterable[tuple[Expr, int]]) -> Term:
+    def __new__(cls, parts: Sequence[tuple[Expr, int]]) -> Term:
         made = super().__new__(cls, parts)
         made.form = Linear(dict(parts))
         made.axes = {axis: None for atom in made.form.terms for axis in free_axes(atom)}
