@@ -1,6 +1,6 @@
 """``python -m jaxte compare module:function f32[64,64] f32[3]``: a function with its gradient by ``jax.grad`` and by jaxte, as a table.
 
-``python -m jaxte rows``: the steps, passes, rewrites and forms that ``without=`` takes by name.
+``python -m jaxte rows``: the steps, passes, rewrites, ways of writing and forms that ``without=`` takes by name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main(words: Sequence[str]) -> int:
         "--reference", help="module:function: a JAX function of the same results, for a function of jaxte"
     )
     table.add_argument("--order", type=int, default=1, help="2 for second derivatives, too, and so on")
-    commands.add_parser("rows", help="the steps, passes, rewrites and forms that programs are made by")
+    commands.add_parser("rows", help="the steps, passes, rewrites, ways of writing and forms that programs are made by")
     given = parser.parse_args(words)
     if "function" not in given:
         print(_listed())

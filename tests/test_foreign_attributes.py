@@ -27,6 +27,7 @@ ALLOWED = {
     "frontends/jaxpr/loops/until.py batching.primitive_batchers": "JAX's tables of rules",
     "frontends/jaxpr/taken.py setattr": "jax.grad and its kin within te.everywhere, for which JAX has no hook",
     "lang/nodes/interning.py object.__setattr__": "nodes are immutable and interned: this is their constructor",
+    "lang/nodes/interning.py reference.key": "a weak reference, of which a constructor of Python would be half of the time that a node takes",
     "lang/budget.py call.cache_clear": "what functools.lru_cache gives a function, too",
     "sets/transformation.py object.__setattr__": "the constructor of a frozen dataclass that checks its fields",
     "tensors/tensor.py setattr": "a tensor that is unpickled sets its own slots",

@@ -58,11 +58,9 @@ class Term(frozenset[tuple[Expr, int]]):
     form: Linear
     axes: Mapping[Axis, None]
 
-    def __new__(cls, parts: Sequence[tuple[Expr, int]]) -> Term:
-        made = super().__new__(cls, parts)
-        made.form = Linear(dict(parts))
-        made.axes = {axis: None for atom in made.form.terms for axis in free_axes(atom)}
-        return made
+    def __init__(self, parts: Sequence[tuple[Expr, int]]) -> None:
+        self.form = Linear(dict(parts))
+        self.axes = {axis: None for atom in self.form.terms for axis in free_axes(atom)}
 
 
 def term_of(form: Linear, known: Iterable[Term] = ()) -> tuple[Term, int]:
