@@ -12,7 +12,8 @@ from jax.extend.linear_util import wrap_init
 
 from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, as_they_stand
-from jaxte.frontends.jaxpr.loops.kept import KEPT_SCAN, Kept, with_states
+from jaxte.frontends.jaxpr.loops.kept import KEPT_SCAN, Kept
+from jaxte.frontends.jaxpr.loops.kept_rules import with_states
 from jaxte.frontends.jaxpr.plan.items import Inner, Known, Plan, Ref, Region
 from jaxte.frontends.jaxpr.plan.plan import bodies_of
 from jaxte.frontends.jaxpr.run_loop import run_loop

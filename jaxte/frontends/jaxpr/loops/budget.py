@@ -14,7 +14,8 @@ import numpy as np
 from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.known import is_symbolic
 from jaxte.frontends.jaxpr.equations.stands import Instead, traced
-from jaxte.frontends.jaxpr.loops.kept import Kept, kept_scan
+from jaxte.frontends.jaxpr.loops.kept import Kept
+from jaxte.frontends.jaxpr.loops.kept_rules import kept_scan
 from jaxte.frontends.jaxpr.loops.until import Until, until
 from jaxte.lower.arrays.binomial import computed_again
 

@@ -18,7 +18,8 @@ from jax import lax
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching
 
-from jaxte.frontends.jaxpr.loops.kept import put, register, still
+from jaxte.frontends.jaxpr.loops.kept import put
+from jaxte.frontends.jaxpr.loops.kept_rules import register, register_slope, still
 from jaxte.lang.dtypes import is_inexact
 
 Arrays = Sequence[Any]
@@ -209,35 +210,6 @@ def _loop_jvp(primals: Arrays, tangents: Arrays, *, own: Until) -> tuple[list[An
     return made, [*moved, *map(still, beside)]
 
 
-def _slope_jvp(primals: Arrays, tangents: Arrays, *, own: _Slope) -> tuple[list[Any], list[Any]]:
-    """By its linear arguments it is its own tangent; by the others it is differentiated as the loop that it is."""
-    made = _TANGENT.bind(*primals, own=own)
-    first = len(primals) - len(own.moving)
-    found: list[Any] = [still(m) for m in made]
-    if any(not isinstance(t, ad.Zero) for t in tangents[first:]):
-        given = [ad.instantiate_zeros(t) for t in tangents[first:]]
-        found = list(_TANGENT.bind(*primals[:first], *given, own=own))
-    moved = [n for n, t in enumerate(tangents[: own.own.inputs]) if not isinstance(t, ad.Zero)]
-    if moved:
-
-        def of_moved(*values: Any) -> list[Any]:
-            filled = [*primals]
-            for n, value in zip(moved, values, strict=True):
-                filled[n] = value
-            return own.forward(*filled)
-
-        _, more = jax.jvp(of_moved, [primals[n] for n in moved], [tangents[n] for n in moved])
-        found = [ad.add_tangents(a, b) for a, b in zip(found, more, strict=True)]
-    return made, found
-
-
-def _slope_transpose(heads: Arrays, *args: Any, own: _Slope) -> list[Any]:
-    first = len(args) - len(own.moving)
-    made = own.back(args[:first], [ad.instantiate_zeros(h) for h in heads])
-    wanted = [d if ad.is_undefined_primal(a) else None for d, a in zip(made, args[first:], strict=True)]
-    return [*[None] * first, *wanted]
-
-
 def _batch(function: Callable[..., list[Any]], args: Arrays, dims: Arrays, own: Any) -> tuple[Any, list[int]]:
     """All at once, as JAX does with a ``while_loop``; there is no reverse of that."""
     made = jax.vmap(partial(function, own=own), list(dims))(*args)
@@ -247,7 +219,6 @@ def _batch(function: Callable[..., list[Any]], args: Arrays, dims: Arrays, own: 
 register(_LOOP, _loop)
 register(_TANGENT, _slope)
 ad.primitive_jvps[_LOOP] = _loop_jvp
-ad.primitive_jvps[_TANGENT] = _slope_jvp
-ad.primitive_transposes[_TANGENT] = _slope_transpose
+register_slope(_TANGENT)
 batching.primitive_batchers[_LOOP] = lambda args, dims, *, own: _batch(_loop, args, dims, own)
 batching.primitive_batchers[_TANGENT] = lambda args, dims, *, own: _batch(_slope, args, dims, own)
