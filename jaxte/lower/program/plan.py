@@ -25,6 +25,7 @@ from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
+from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.padded_once import keep_apart
 from jaxte.lower.program.across.rolls import with_rolls_chosen
@@ -162,7 +163,8 @@ class _Lowering:
                     raise _missing(self.name, tensor, self.params)
         idents = part.idents
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
-        return Written(with_one_gather(part.statements), idents, part.choices)
+        statements = without_idle_pads(with_one_gather(part.statements), frozenset(idents.values()))
+        return Written(statements, idents, part.choices)
 
 
 class _Part:

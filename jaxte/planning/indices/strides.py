@@ -4,7 +4,8 @@
     with                                           X[b, i, u, r] = x[b, s * i + g * u + r]
 
 where ``g`` divides ``s`` and how many ``t`` there are. The frames are a few slices side by side, what is left is one product of matrices, and
-the adjoint of the frames adds their slices up where they overlap. Where other axes are summed as well (the channels of a convolution), or where
+the adjoint of the frames adds their slices up where they overlap. So are rows that are summed over ``i`` beside an array of as many elements, as what flows
+back to a window ``w[t]`` of frames ``x[b, i, t] * w[t]`` that were added where they overlap. Where other axes are summed as well (the channels of a convolution), or where
 there are few columns ``f``, frames are as large as what is computed with them, and the sum stays as it is.
 """
 
@@ -16,6 +17,7 @@ from math import gcd, prod
 
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce
+from jaxte.lang.identity import among
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
@@ -56,7 +58,7 @@ def with_frames(node: Reduce, axes: Sequence[Axis]) -> Reduce:
     """``node`` with its strided window as frames; as it is where it has none, or more than that."""
     found = _window(node, axes)
     if found is None:
-        return node
+        return _over_rows(node, axes)
     taken = free_axes(found.read)
     own = {a: Axis(a.name, 0, a.extent) for a in axes if a in taken}
     parts = Axis("u", 0, found.slices), Axis("r", 0, found.row)
@@ -68,6 +70,39 @@ def with_frames(node: Reduce, axes: Sequence[Axis]) -> Reduce:
     rest: dict[Expr, Expr] = {found.read: Read(frames, [*(normal(a - a.lo) for a in own), *summed])}
     rest[found.tap] = normal(found.row * summed[0] + summed[1])
     return Reduce(node.reducer, [substitute(node.exprs[0], rest)], summed, node.where, node.position)
+
+
+def _over_rows(node: Reduce, axes: Sequence[Axis]) -> Reduce:
+    """``node``, a sum over the rows of a strided window beside an array with an element for each of its own, with frames; ``node`` where it is none."""
+    if node.reducer.name != "sum" or node.exprs[0].reduces:
+        return node
+    reads = {
+        f.expr: f for f in product_of(node.exprs[0]).factors if isinstance(f.expr, Read) and not f.inverse
+    }
+    for read in reads:
+        assert isinstance(read, Read)
+        own = free_axes(read)
+        found = next(filter(None, (_row(read, n, node, axes) for n in range(len(read.indices)))), None)
+        beside = any(other is not read and own.keys() <= free_axes(other).keys() for other in reads)
+        if found is None or not beside or not all(a.lo is ZERO for a in own):
+            continue
+        new = {a: Axis(a.name, 0, a.extent) for a in own if a is not found.tap}
+        parts = Axis("u", 0, found.slices), Axis("r", 0, found.row)
+        table: dict[Expr, Expr] = dict(new.items())
+        table[found.tap] = normal(found.row * parts[0] + parts[1])
+        element = Read(read.tensor, [normal(substitute(index, table)) for index in read.indices])
+        frames = Frames(f"{read.tensor.name}_frames", [*new.values(), *parts], element)
+        at = Read(frames, [*new, found.tap // found.row, found.tap % found.row])
+        return Reduce(
+            node.reducer, [substitute(node.exprs[0], {read: at})], node.axes, node.where, node.position
+        )
+    return node
+
+
+def _row(read: Read, place: int, node: Reduce, axes: Sequence[Axis]) -> _Window | None:
+    """The strided window of an index whose rows are summed over and whose taps are an axis of the result."""
+    taps = [a for a in free_axes(read.indices[place]) if not among(a, node.axes)]
+    return _at(read, place, taps[0]) if len(taps) == 1 and among(taps[0], axes) else None
 
 
 def _window(node: Reduce, axes: Sequence[Axis]) -> _Window | None:

@@ -13,7 +13,7 @@ from jaxte.planning.graph import planned
 from jaxte.planning.indices.strides import Frames
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute
-from tests.agreement import QUICK
+from tests.agreement import QUICK, interpreted
 
 
 def window(length: int, hop: int, columns: int, weighted: bool = False, start: int = 0) -> Any:
@@ -98,3 +98,73 @@ def test_functions_of_windows_are_of_frames_and_convolutions_stay() -> None:
     assert "x_frames" in te.source(energy) and "arange" not in te.source(energy)
     filtered = te.compute((2, 11), lambda b, i: te.sum(w[t] * x[b, 16 * i + t], axis=t), "y")
     assert "x_frames" not in te.source(filtered)
+
+
+def added_where_they_overlap(v: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """Frames of four hops, windowed, each added where it stands."""
+    (n, f, _), hop = v.shape, int(w.shape[0]) // 4
+    k = te.reduce_axis((0, 4), "k")
+
+    def element(b: te.Expr, i: te.Expr) -> te.Expr:
+        at = i // hop - k
+        inside = v[b, at, i % hop + k * hop] * w[i % hop + k * hop]
+        return te.sum(te.select((at >= 0) & (at < f), inside, 0.0), axis=k)
+
+    return te.compute((n, (int(f) + 3) * hop), element, "y")
+
+
+def plain_added(v: Any, w: Any) -> Any:
+    (n, f, _), hop = v.shape, w.shape[0] // 4
+    parts = (v * w).reshape(n, f, 4, hop)
+    pad = jax.numpy.pad
+    return sum(pad(parts[:, :, k], ((0, 0), (k, 3 - k), (0, 0))) for k in range(4)).reshape(n, -1)
+
+
+ROWS: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...]]] = {
+    "added": (added_where_they_overlap, plain_added, ((2, 9, 32), (32,))),
+    "matched": (
+        lambda x, v: te.compute(
+            (24,), lambda t: te.sum(x[8 * (i := te.reduce_axis((0, 10), "i")) + t] * v[i, t], axis=i), "y"
+        ),
+        lambda x, v: sum(x[8 * i : 8 * i + 24] * v[i] for i in range(10)),
+        ((96,), (10, 24)),
+    ),
+    "of two in a batch": (
+        lambda x, v: te.compute(
+            (32, 3),
+            lambda t, c: te.sum(
+                x[(b := te.reduce_axis((0, 2), "b")), 16 * (i := te.reduce_axis((0, 5), "i")) + t + 3, c]
+                * v[b, i, t, c],
+                axis=(b, i),
+            ),
+            "y",
+        ),
+        lambda x, v: sum(x[b, 16 * i + 3 : 16 * i + 35] * v[b, i] for b in range(2) for i in range(5)),
+        ((2, 99, 3), (2, 5, 32, 3)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_summed_beside_an_array_of_as_many_elements(name: str, rng: np.random.Generator) -> None:
+    build, plain, shapes = ROWS[name]
+    inputs = [te.placeholder(s, "float64", name=n) for n, s in zip("vw", shapes, strict=True)]
+    y = build(*inputs)
+    head = te.placeholder(y.shape, "float64", name="head")
+    outputs = [y, *te.differentiate(y, inputs, head)]
+    text = te.source(outputs)
+    assert "_frames" in text and "conv_general" not in text and ".at[" not in text and "arange" not in text
+    feeds = {t: rng.standard_normal(t.shape) for t in (*inputs, head)}
+    with jax.enable_x64(True):
+        expected, pull = jax.vjp(plain, *(feeds[t] for t in inputs))
+        wanted = [expected, *pull(jax.numpy.asarray(feeds[head]))]
+        emitted = te.function([*inputs, head], outputs)(*feeds.values())
+    for t, own, other in zip(outputs, emitted, wanted, strict=True):
+        np.testing.assert_allclose(interpreted(t, feeds), other, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(own, other, rtol=1e-9, atol=1e-9)
+
+
+def test_no_zeros_are_put_around_what_is_read_inside() -> None:
+    v, w = te.placeholder((2, 9, 32), name="v"), te.placeholder((32,), name="w")
+    text = te.source(added_where_they_overlap(v, w))
+    assert "v_padded" not in text and text.count("jnp.pad") == 4
