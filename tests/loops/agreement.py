@@ -43,9 +43,11 @@ def leaves(value: Any) -> list[np.ndarray]:
     return [v if v.dtype.kind == "c" else np.asarray(v, "float64") for v in every]
 
 
-def assert_agrees(fn: Callable[..., Any], args: Sequence[Any], tolerance: float = 1e-9) -> None:
-    """Values beside NumPy, and gradients along one direction beside central differences."""
-    own, moving = te.loops(fn), _moving(args)
+def assert_agrees(
+    fn: Callable[..., Any], args: Sequence[Any], tolerance: float = 1e-9, **options: Any
+) -> None:
+    """Values beside NumPy, and gradients along one direction beside central differences; ``options`` are those of ``te.loops``."""
+    own, moving = te.loops(fn, **options), _moving(args)
     case = _Case(fn, args)
 
     def of_moving(*given: Any) -> Any:
