@@ -12,7 +12,12 @@ from tests.loops.agreement import assert_agrees
 from tests.loops.tapes import TAPES
 
 pytestmark = pytest.mark.usefixtures("x64")
-OF_ALL_KINDS = ["use_forward_value_when_taped", "tape_across_loops", "reduce_mul_then_used", "use_tape_in_cond"]
+OF_ALL_KINDS = [
+    "use_forward_value_when_taped",
+    "tape_across_loops",
+    "reduce_mul_then_used",
+    "use_tape_in_cond",
+]
 
 
 @pytest.mark.parametrize("save", ["all", "nothing", "single_use", 96])
