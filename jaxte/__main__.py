@@ -44,7 +44,9 @@ def main(words: Sequence[str]) -> int:
         "--reference", help="module:function: a JAX function of the same results, for a function of jaxte"
     )
     table.add_argument("--order", type=int, default=1, help="2 for second derivatives, too, and so on")
-    commands.add_parser("rows", help="the steps, passes, rewrites, ways of writing and forms that programs are made by")
+    commands.add_parser(
+        "rows", help="the steps, passes, rewrites, ways of writing and forms that programs are made by"
+    )
     given = parser.parse_args(words)
     if "function" not in given:
         print(_listed())
