@@ -84,6 +84,10 @@ def _product(
 ) -> Task:
     guards = tuple(g for condition in conditions for g in conjuncts(condition))
     job = Job(product_of(expr, whole=True).factors, guards, tuple(reduced), zero, counted=counted)
+    inside = product_of(expr)
+    under = replace(job, factors=inside.factors)
+    if inside.guards and all(_is_met_by_zeros(body, g, under, scope) for g in inside.guards):
+        job = under  # slices of one array with zeros around it, not a pad of each product
     return (yield from _conditions(body, job, scope))
 
 

@@ -193,3 +193,22 @@ def test_a_slice_and_its_zeros_are_one_pad(count: int, shift: int, rng: np.rando
     v = rng.normal(size=8).astype(np.float32)
     expected = [v[i + shift] if 0 <= i + shift < 8 else 0 for i in range(count)]
     np.testing.assert_array_equal(te.function(read, platform="tpu")(v), np.float32(expected))
+
+
+def test_a_choice_within_a_sum_is_met_by_zeros(rng: np.random.Generator) -> None:
+    """``sum over s of select(t - 1 - s >= 0, w[s] * x[n, t - 1 - s], 0)``: slices of one padded array, as where the condition is one of the sum."""
+    s = te.reduce_axis((0, 9), "s")
+
+    def past(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+        inside = lambda t: t - 1 - s >= 0  # noqa: E731
+        return te.compute(
+            x.shape, lambda n, t: te.sum(te.select(inside(t), w[s] * x[n, t - 1 - s], 0.0), axis=s), "Y"
+        )
+
+    x, w = rng.normal(size=(20, 40)).astype(np.float32), rng.normal(size=9).astype(np.float32)
+    own = te.function(past, forms={"Y": "general"})
+    text = str(te.source(own, x, w))
+    assert text[text.index("def forward") : text.index("def backward")].count("jnp.pad") == 1
+    wide = np.pad(x, ((0, 0), (9, 0)))
+    expected = sum(w[k] * wide[:, 8 - k : 48 - k] for k in range(9))
+    np.testing.assert_allclose(own(x, w), expected, rtol=1e-5, atol=1e-5)
