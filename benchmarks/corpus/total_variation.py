@@ -11,7 +11,6 @@ SIZES = {
     "quick": dict(b=2, n=40),
     "tiny": dict(b=1, n=4),
 }
-ABOVE = {"temporaries": (2.3, "what taps share")}
 
 
 def inputs(b, n):

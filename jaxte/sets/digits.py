@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from jaxte.lang.divisions import Quotient, Remainder, division, divisions
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, as_expr, call
-from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD
+from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
+from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY
 from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
@@ -90,10 +90,10 @@ class Number:
         return found
 
 
-def number_of(axis: Axis, roots: Sequence[Expr]) -> Number:
-    """``axis`` taken apart into the digits that are read below ``roots``, where these are many."""
+def number_of(axis: Axis, roots: Sequence[Expr], many: int = _MANY) -> Number:
+    """``axis`` taken apart into the digits that are read below ``roots``, where these are ``many``."""
     weights = weights_of(axis, roots)
-    if len(weights) < _MANY:
+    if len(weights) < many:
         return Number(axis, (axis,))
     extents = [int(known(axis.extent) or 0), *weights]
     digits = (
@@ -101,6 +101,35 @@ def number_of(axis: Axis, roots: Sequence[Expr]) -> Number:
         for n, (high, low) in enumerate(pairwise(extents))
     )
     return Number(axis, tuple(digits), tuple(weights))
+
+
+def is_by_blocks(body: Expr, axes: Sequence[Axis]) -> bool:
+    """Whether ``body`` is a sum of products of two arrays, of which one is read by the quotient of an axis, and the other one by its remainder.
+
+    Over the axis, one of them has all dimensions; over its digits, ``sum over u of c[i // 8, u] * d[u, i % 8]`` is a product of matrices.
+    """
+    if not isinstance(body, Reduce) or body.reducer.name != "sum" or body.where is not TRUE:
+        return False
+    match body.exprs[0]:
+        case Call(op, (Read() as a, Read() as b)) if op is MULTIPLY:
+            first, second = _digits_read(a), _digits_read(b)
+            if first is None or second is None:
+                return False
+            sides = [(first - second, second - first), (second - first, first - second)]
+            return any((Quotient, axis) in x and (Remainder, axis) in y for axis in axes for x, y in sides)
+    return False
+
+
+def _digits_read(read: Read) -> set[tuple[type, Expr]] | None:
+    """The quotients and remainders of axes that an element is read by; None where another index is not an axis by itself."""
+    found: set[tuple[type, Expr]] = set()
+    for index in read.indices:
+        own = division(index)
+        if own is not None and own.base is not None and isinstance(own.number, Axis):
+            found.add((type(own), own.number))
+        elif not isinstance(index, Axis):
+            return None
+    return found
 
 
 def whole(digits: Sequence[Axis], weights: Sequence[int]) -> Expr:

@@ -245,7 +245,7 @@ MECHANISMS = (
         (
             Sample(of.gates, _window(1, 64, 32, 4), 1.25, TILES),
             Sample(of.local_kernel, ((64,), (95,), (95,)), 1.5, TILES),
-            Sample(of.robust_distances, ((60, 2), (83, 2)), 1.5, TILES),
+            Sample(of.robust_distances, ((60, 2), (83, 2)), 1.3, TILES),
         ),
     ),
     Mechanism(

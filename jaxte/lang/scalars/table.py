@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from jaxte.lang import operators as ops
+from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Call, Const, Expr
 from jaxte.lang.scalars import rules
 from jaxte.lang.scalars.rows import (
@@ -279,8 +280,10 @@ TABLE: dict[str, Function] = {
 
 
 def is_finite(expr: Expr) -> bool:
-    """Whether ``expr`` is finite wherever what it reads is, overflow aside."""
-    return not any(isinstance(node, Call) and may_blow_up(node) for node in postorder(expr))
+    """Whether ``expr`` is finite wherever what it reads is, overflow aside; integers, as the positions of what it reads are, always are."""
+    return not any(
+        isinstance(node, Call) and is_inexact(node.dtype) and may_blow_up(node) for node in postorder(expr)
+    )
 
 
 def may_blow_up(node: Call) -> bool:

@@ -25,7 +25,7 @@ from jaxte.planning.orders.contraction import MOST_AXES
 from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.digits import at_digits, number_of
+from jaxte.sets.digits import at_digits, is_by_blocks, number_of
 from jaxte.sets.index_forms import is_index, linear_or_none, term_of
 from jaxte.sets.intervals import axis_bounds, interval, known, same
 from jaxte.tensors.tensor import Compute
@@ -249,12 +249,14 @@ class Digits(Compute):
 
 
 def over_digits(tensor: Compute) -> tuple[Digits, Read] | None:
-    """A tensor over the digits of the axes of ``tensor``, and its element that an element of ``tensor`` is; None where few digits are read, or no sum is."""
+    """A tensor over the digits of the axes of ``tensor``, and its element that an element of ``tensor`` is; None where few digits are read, but for products by blocks, or no sum is."""
     if tensor.override is not None or isinstance(tensor, Digits):
         return None
     if not tensor.body.reduces:
         return None
     numbers = [number_of(axis, [tensor.body]) for axis in tensor.axes]
+    if not any(n.is_taken_apart for n in numbers) and is_by_blocks(tensor.body, tensor.axes):
+        numbers = [number_of(axis, [tensor.body], many=2) for axis in tensor.axes]
     table: dict[Expr, Expr] = {n.axis: n.whole for n in numbers if n.is_taken_apart}
     if not table:
         return None

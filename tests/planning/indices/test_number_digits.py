@@ -162,3 +162,19 @@ def test_rows_of_which_the_last_is_short_stay_as_they_are(rng: np.random.Generat
     expected = sum(given[f // 3 * 3 + n] * (f % 3) for n in range(2))
     np.testing.assert_allclose(te.evaluate(y, {x: given}), expected, rtol=1e-6)
     assert not reads_shapes(y)
+
+
+def test_products_by_blocks_are_over_quotients_and_remainders(rng: np.random.Generator) -> None:
+    """A transform of blocks of an image, back along its rows: no block is copied."""
+    u = te.reduce_axis((0, 8), "u")
+
+    def back(c: te.Tensor, d: te.Tensor) -> te.Tensor:
+        read = lambda n, i, j: c[n, i // 8, j // 8, u, j % 8] * d[u, i % 8]  # noqa: E731
+        return te.compute((4, 32, 24), lambda n, i, j: te.sum(read(n, i, j), axis=u), "x")
+
+    c, d = rng.normal(size=(4, 4, 3, 8, 8)), rng.normal(size=(8, 8))
+    own = te.function(back)
+    text = str(te.source(own, c, d))
+    assert "jnp.repeat" not in text and "jnp.tile" not in text
+    expected = np.einsum("nijuq,up->nipjq", c, d).reshape(4, 32, 24)
+    np.testing.assert_allclose(own(c, d), expected, rtol=1e-4, atol=1e-4)
