@@ -11,7 +11,6 @@ SIZES = {
     "quick": dict(b=16, n=8, r=3),
     "tiny": dict(b=2, n=3, r=2),
 }
-ABOVE = {"bytes": (1.6, "partial sums are read again by two adjoints")}
 HOLDS_BACK = (
     "the same products as JAX makes; what is between them "
     "stands in another order than the next product reads, and is copied"

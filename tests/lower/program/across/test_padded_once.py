@@ -212,3 +212,15 @@ def test_a_choice_within_a_sum_is_met_by_zeros(rng: np.random.Generator) -> None
     wide = np.pad(x, ((0, 0), (9, 0)))
     expected = sum(w[k] * wide[:, 8 - k : 48 - k] for k in range(9))
     np.testing.assert_allclose(own(x, w), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_zeros_that_no_read_meets_are_not_put_around(rng: np.random.Generator) -> None:
+    def inside(x: te.Tensor) -> te.Tensor:
+        held = lambda i: te.select((i >= 4) & (i < 16), x[i - 4] + x[i + 4] - 2 * x[i], 0.0)  # noqa: E731
+        return te.compute((20,), held, "Y")
+
+    x = rng.normal(size=20).astype(np.float32)
+    own = te.function(inside)
+    text = str(te.source(own, x))
+    assert "x_padded" not in text
+    np.testing.assert_allclose(own(x)[4:16], x[:12] + x[8:] - 2 * x[4:16], rtol=1e-5, atol=1e-6)
