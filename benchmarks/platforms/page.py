@@ -63,12 +63,13 @@ that ran on it; 52 of them failed, on texts and counts that are the CPU's, and w
 - GPU, `conv_per_example_gradients`, `conv1d_depthwise`: the gradient of a grouped convolution is a convolution for each group, or over a transposed
   copy; JAX's own is recognised by XLA as the gradient of a filter. Open.
 - GPU, `box_blur_15`, `group_norm`, `softmax`: a pass along one axis after the other, or one more reduction, where XLA's single kernel is as good. Open.
-- TPU: figures were taken before its row had the rates of this model (0.3 us to start a kernel for 3.3, four times as many elements added, 2.5e10 operations a second in
-  depthwise convolutions for 5e12, convolutions in groups of few features as wide and deep as its matrix unit). Taken again since, forward + backward:
-  `conv1d_short_causal` 1.01 for 0.03, `depthwise_conv1d` 0.62 for 0.25, `discounted_returns` 0.38 for 0.22.
+- TPU: figures of raised functions, and of what stands behind `envelope` in the corpus, were taken before its row had the rates of this model (0.3 us to start a kernel for 3.3, four times as
+  many elements added, 2.5e10 operations a second in depthwise convolutions for 5e12, ten times as many elements of cumulative sums). Mended since: a shift is one pad, since slices with zeros around
+  each were kernels of their own (a stencil of five points 10 kernels for 31); arrays around their ends are choices of pads (`advection_upwind` forward 12.6 us for 78.8, `shallow_water`
+  14.8 for 32.5, Gray-Scott 56 for 74); cumulative sums are XLA's (0.23 of plain JAX, now 1.0). Two lost by it: gradients of `skipgram` (31.7 us for 21.6) and `banded_product` (58.8 for 38.1).
 - TPU: short trailing axes are padded to 128 lanes, so interleaving and short channels are dear: `trilinear`, `resize_bilinear`. Open. Some programs are not
   compiled within the limit by either side.
-- Not taken yet: operators, the suite on the TPU.
+- Not taken yet: operators on the TPU.
 
 ## Kernels
 
