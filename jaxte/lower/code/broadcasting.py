@@ -62,7 +62,9 @@ def _moved(entry: Entry, extent: Expr, pair: tuple[Expr, Expr]) -> tuple[Expr, E
     """What a slice of a dimension leaves out, taken off what is put around it; None where that is no number."""
     if not isinstance(entry, Range) or entry.step != 1:
         return None
-    numbers = [known(e) for e in (extent, entry.start or ZERO, entry.stop or extent, *pair)]
+    first = ZERO if entry.start is None else entry.start
+    last = extent if entry.stop is None else entry.stop
+    numbers = [known(e) for e in (extent, first, last, *pair)]
     if any(n is None or n < 0 for n in numbers):
         return None
     size, start, stop, before, behind = (n or 0 for n in numbers)

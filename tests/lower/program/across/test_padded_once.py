@@ -184,6 +184,14 @@ def test_shifts_keep_their_extent_where_pads_cost_nothing(platform: str, rng: np
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_shifts_of_sizes_known_later(rng: np.random.Generator) -> None:
+    own = te.function(five_points, platform="tpu")
+    (n,) = jax.export.symbolic_shape("n", constraints=["n >= 2"])
+    exported = jax.export.export(jax.jit(own))(jax.ShapeDtypeStruct((n, 9), "float32"))
+    u = rng.normal(size=(7, 9)).astype(np.float32)
+    np.testing.assert_allclose(exported.call(u), te.function(five_points)(u), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(("count", "shift"), [(6, 2), (6, -3), (9, 0), (4, 7), (11, -1)])
 def test_a_slice_and_its_zeros_are_one_pad(count: int, shift: int, rng: np.random.Generator) -> None:
     def read(v: te.Tensor) -> te.Tensor:
