@@ -7,7 +7,6 @@ the walks over nodes, and ``jaxte.lang.nodes.arithmetic`` makes those of operati
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -31,6 +30,7 @@ from jaxte.lang.nodes.arithmetic import (
 )
 from jaxte.lang.nodes.interning import Scalar, intern, new_node
 from jaxte.lang.operators import AND, SUBTRACT
+from jaxte.lang.records import dataclass
 
 __all__ = [
     "Axis",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from jaxte.lang.expr import Axis, Expr, Reduce, conjunction, conjuncts
+from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms

@@ -7,7 +7,6 @@ import builtins
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import CellType
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from jaxte.frontends.loops.idioms import counters_of
 from jaxte.frontends.text.tree import Source, Span
 from jaxte.lang.errors import DefinitionError
+from jaxte.lang.records import dataclass
 
 _EMPTY = CellType()
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, overload
 
 from jaxte.lang.errors import DefinitionError, JaxteError
+from jaxte.lang.records import dataclass
 
 E = TypeVar("E", bound=JaxteError)
 _WIDEST = 160  # characters of a line that a message shows

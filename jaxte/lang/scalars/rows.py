@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from jaxte.lang import operators
 from jaxte.lang.expr import Expr
 from jaxte.lang.operators import Op
+from jaxte.lang.records import dataclass
 
 
 def _ops(result: str, arity: int, names: str) -> dict[str, Op]:

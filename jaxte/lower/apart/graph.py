@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from jaxte.lang.expr import Expr, Read, Reduce
 from jaxte.lang.identity import Members
+from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.apart.differences import (
     APART,

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from jaxte.lang.records import dataclass
 
 _MOST_NODES = 400  # of the search; the best choice found so far is taken after these
 
