@@ -11,7 +11,7 @@ SIZES = {
     "quick": dict(p=20, t=60),
     "tiny": dict(p=4, t=5),
 }
-ABOVE = {"flops": (1.9, "what the adjoints of the three points share is computed for each of them")}
+ABOVE = {"flops": (1.9, "the two parts that adjoints share, and the slopes beside them, are each computed of the coordinates")}
 
 
 def inputs(p, t):

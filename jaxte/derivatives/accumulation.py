@@ -14,6 +14,7 @@ from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
 from jaxte.autodiff.terms.beside import made_better
 from jaxte.autodiff.terms.guards import is_zero
+from jaxte.autodiff.terms.shared import one_of_equal_parts
 from jaxte.derivatives.linearity import verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, overrides_of
 from jaxte.derivatives.recurrent import recursions
@@ -40,7 +41,7 @@ def accumulate(
     """Adjoints and their summands for every tensor between ``wanted`` and ``outputs``."""
     check_fdiff(fdiff)
     walk = _Accumulation(outputs, heads, wanted, overrides_of(outputs, override), fdiff)
-    with bounded(len(walk.visits)), made_better(_planned):
+    with bounded(len(walk.visits)), made_better(_planned), one_of_equal_parts():
         for tensor in walk.visits:
             walk.visit(tensor)
     found = walk.adjoints | walk.vanished

@@ -14,7 +14,7 @@ from typing import Any
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, seed_of
 from jaxte.autodiff.sums.blocks import diff_building_block
 from jaxte.autodiff.terms.lattice import LatticeSum
-from jaxte.autodiff.terms.shared import Shared
+from jaxte.autodiff.terms.shared import Shared, shared_part
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.records import dataclass
@@ -150,7 +150,8 @@ def _over(block: _Block, output: Compute, input: Tensor, head: Tensor) -> Adjoin
     own = replace(block, output=output, input=input)
     for part in block.parts:
         name = own.prefix(part) + part.name.removeprefix(block.prefix(part))
-        tensors[part] = type(part)(name, *_definition(part, tensors))
+        make = shared_part if isinstance(part, Shared) else type(part)
+        tensors[part] = make(name, *_definition(part, tensors))
     axes, body = _definition(block.adjoint, tensors)
     return Adjoint(f"d{input.name}", axes, body, [head], [Origin(output, input, head)])
 

@@ -11,7 +11,9 @@ from ``i`` is needed where its slope flows back to ``x[i]`` and, at ``i - 1``, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 
 from jaxte.algebra.even_functions import with_even_functions
@@ -79,6 +81,31 @@ class Shared(Compute):
     __slots__ = ()
 
 
+_parts: ContextVar[dict[Hashable, Shared] | None] = ContextVar("_parts", default=None)
+_CANONICAL = tuple(Axis(f"p{n}", 0, 2**40) for n in range(8))
+
+
+@contextmanager
+def one_of_equal_parts() -> Iterator[None]:
+    """Parts that are equal are one tensor, whichever adjoints they are of: those of the two ends of an edge have the same in common."""
+    token = _parts.set({})
+    try:
+        yield
+    finally:
+        _parts.reset(token)
+
+
+def shared_part(name: str, axes: Sequence[Axis], element: Expr) -> Shared:
+    """The part with this ``element``, made unless there is an equal one."""
+    known = _parts.get()
+    if known is None or len(axes) > len(_CANONICAL):
+        return Shared(name, axes, element)
+    key = substitute(element, dict(zip(axes, _CANONICAL, strict=False))), tuple(a.extent for a in axes)
+    if key not in known:
+        known[key] = Shared(name, axes, element)
+    return known[key]
+
+
 def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) -> list[Contribution]:
     """``parts`` in terms of what they have in common; as they are where that is little, or where sums are around them."""
     nodes = postorder(*(part.value for part in parts))
@@ -99,8 +126,7 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
         own = tuple(Axis(a.name, 0, a.hi) for a in axes)
         element = substitute(body, dict(zip(axes, own, strict=True)))
         if reads_inside(own, element):
-            tensor = Shared(f"{name}_{len(table)}", own, element)
-            table[node] = Read(tensor, axes)
+            table[node] = Read(shared_part(f"{name}_{len(table)}", own, element), axes)
     return [replace(part, value=substitute(part.value, table)) for part in parts] if table else list(parts)
 
 

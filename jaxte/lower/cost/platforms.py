@@ -98,6 +98,7 @@ class Platform:
             of a cumulative sum (raised stencils and cumulative sums).
         holds_pairs: differences of all pairs are written for each that reads them, although they would be computed again (raised pair sums of fewer
             than are too many to be held).
+        multiplies_nan: a choice between what is gathered and NaN keeps functions of it from being computed in vectors; a product with NaN does not.
         kernels: what runs Pallas kernels: its interpreter, which takes whatever is in them, or one of its compilers, for types of up to four bytes; Triton
             takes no slices of what is loaded, and extents that are powers of two.
         pairs: differences that are rather not held, where fewer are.
@@ -143,6 +144,7 @@ class Platform:
     keeps_tables: bool = False
     transposes_apart: bool = False
     holds_pairs: bool = False
+    multiplies_nan: bool = False
     kernels: str = MOSAIC
     pairs: int = 1 << 21
     intermediate: int = 24
@@ -209,6 +211,7 @@ CPU = Platform(
     keeps_tables=True,
     transposes_apart=True,
     holds_pairs=True,
+    multiplies_nan=True,
     kernels=INTERPRETER,
     intermediate=4,
     loop=0,

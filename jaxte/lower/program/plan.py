@@ -27,6 +27,7 @@ from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.materialised import materialised
+from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
 from jaxte.lower.program.across.rolls import with_rolls_chosen
 from jaxte.lower.program.across.table import PASSES, Within
@@ -164,6 +165,8 @@ class _Lowering:
         idents = part.idents
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
         statements = without_idle_pads(with_one_gather(part.statements), frozenset(idents.values()))
+        if self.shared.policy.facts.multiplies_nan:
+            statements = with_rows_multiplied(statements, self.shared.names)
         return Written(statements, idents, part.choices)
 
 

@@ -125,7 +125,8 @@ def _replaced(tensor: Compute, table: dict[Expr, Read], new: dict[Tensor, Comput
 
 def _places(tensor: Compute) -> Iterator[_Place]:
     """The largest functions of elements in the body of ``tensor``, and what they are functions of."""
-    nodes = [n for n in postorder(tensor.body) if isinstance(n, Call) and _is_function(n)]
+    functions = [n for n in postorder(tensor.body) if isinstance(n, Call) and _is_function(n)]
+    nodes = [*functions, *(a for n in functions for a in n.args if _is_outer(a))]
     if not nodes or len(nodes) > _MOST_PLACES or len(tensor.axes) == 0:
         return
     guards, always = guards_of(tensor.body, set(nodes)), _computed_always(tensor.body)
@@ -154,6 +155,18 @@ def _is_function(node: Call) -> bool:
     if not dtypes.is_float(node.dtype) or weight(node) < _EXPENSIVE or not reads_of(node):
         return False
     return not reads_data(node)
+
+
+def _is_outer(node: Expr) -> bool:
+    """Whether ``node``, of which a function is taken, is computed of several elements, some of which are those of other points, too.
+
+    What flows back to each of these is a sum over slopes of the function. With ``node`` as a tensor, slopes are computed once, and what flows back to it from
+    all its functions is one tensor.
+    """
+    if not isinstance(node, Call) or not dtypes.is_float(node.dtype):
+        return False
+    axes, reads = set(free_axes(node)), reads_of(node)
+    return len(reads) > 1 and any(not axes <= set(free_axes(r)) for r in reads)
 
 
 def _place(tensor: Compute, node: Expr, guards: Sequence[Expr], is_chosen: bool) -> _Place | None:

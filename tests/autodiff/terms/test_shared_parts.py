@@ -111,3 +111,25 @@ def test_guarded_reads_stay_guarded() -> None:
         step[n] = h
         difference = (value(feeds[x] + step) - value(feeds[x] - step)) / (2 * h)
         np.testing.assert_allclose(own[n], difference, rtol=1e-5, atol=1e-7)
+
+
+def angle(u: Callable[[int, int], Any]) -> Any:
+    """The cosine of the angle at the middle one of three points."""
+    a, b = [[u(n, c) - u(1, c) for c in range(3)] for n in (0, 2)]
+
+    def dot(u: Any, v: Any) -> Any:
+        return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
+
+    return dot(a, b) / (dot(a, a) * dot(b, b) + 0.1) ** 0.5
+
+
+def test_equal_parts_of_several_adjoints_are_one() -> None:
+    """What flows back to three tensors has the same parts; two layers of them, as steps of a loop have, too."""
+    points = [te.placeholder((N, 3), name=f"p{n}") for n in range(3)]
+    y = te.compute((N,), lambda i: angle(lambda n, c: points[n][i, c]), "y")
+    z = te.compute((N,), lambda i: angle(lambda n, c: points[n][i, c] * y[i]), "z")
+    for output, most in ((y, 3), (z, 8)):
+        adjoints = te.differentiate(output, points, te.placeholder((N,), name="H"))
+        parts = [t for t in topological_order(list(adjoints)) if isinstance(t, Shared)]
+        keys = {(str(t.body).replace(t.axes[0].name, "i"), tuple(t.inputs)) for t in parts}
+        assert len(keys) == len(parts) <= most

@@ -73,6 +73,19 @@ def plain_colours(x: jax.Array) -> jax.Array:
     return (w * near).sum(0) / w.sum(0)
 
 
+def layers(lam: te.Tensor, n: te.Tensor, d: te.Tensor) -> te.Tensor:
+    """The modulus of a sum of phases: two functions of one argument, which is written twice."""
+    j, k = te.reduce_axis((0, n.shape[0]), "j"), te.reduce_axis((0, n.shape[0]), "k")
+    real = te.compute(lam.shape, lambda w: te.sum(n[j] * te.cos(n[j] * d[j] * lam[w]), axis=j), "real")
+    imag = te.compute(lam.shape, lambda w: te.sum(n[k] * te.sin(n[k] * d[k] * lam[w]), axis=k), "imag")
+    return te.compute(lam.shape, lambda w: real[w] ** 2 + imag[w] ** 2, "y")
+
+
+def plain_layers(lam: jax.Array, n: jax.Array, d: jax.Array) -> jax.Array:
+    a = n * d * lam[:, None]
+    return (jnp.cos(a) @ n) ** 2 + (jnp.sin(a) @ n) ** 2
+
+
 CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], str]] = {
     "flux": (flux, plain_flux, ((4, 20, 80),), "log1p"),
     "moments": (moments, plain_moments, ((64,), (128,), (128,)), "exp"),
@@ -81,10 +94,7 @@ CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_computed_once_beside_jax(name: str, rng: np.random.Generator) -> None:
-    build, plain, shapes, function = CASES[name]
-    arrays = [rng.normal(size=s).astype("float32") for s in shapes]
+def agrees(build: Any, plain: Any, arrays: list[np.ndarray], rng: np.random.Generator) -> None:
     expected, pull = jax.vjp(plain, *arrays)
     head = rng.normal(size=expected.shape).astype("float32")
     run = te.function(build)
@@ -92,6 +102,12 @@ def test_computed_once_beside_jax(name: str, rng: np.random.Generator) -> None:
     found = jax.tree.leaves(both([head], *arrays))
     for own, other in zip(found, [expected, *pull(head)], strict=True):
         np.testing.assert_allclose(own, other, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_computed_once_beside_jax(name: str, rng: np.random.Generator) -> None:
+    build, plain, shapes, function = CASES[name]
+    agrees(build, plain, [rng.normal(size=s).astype("float32") for s in shapes], rng)
     inputs = [te.placeholder(s, name=f"x{n}") for n, s in enumerate(shapes)]
     assert of_forward(te.function(inputs, build(*inputs))).count(f"jnp.{function}(") == 1
     apart = of_forward(te.function(inputs, build(*inputs), without=("shared elements",)))
@@ -155,3 +171,47 @@ def test_what_a_choice_excludes_stays_excluded(rng: np.random.Generator) -> None
     run = te.function(kept)
     (_, second) = jax.jvp(lambda x: jax.vjp(run, x)[1](jnp.ones((64, 254)))[0], (x,), (x,))
     assert np.isfinite(np.asarray(second)).all()
+
+
+def test_two_functions_of_one_argument(rng: np.random.Generator) -> None:
+    arrays = [rng.normal(size=s).astype("float32") for s in ((300,), (20,), (20,))]
+    agrees(layers, plain_layers, arrays, rng)
+
+
+def modulus(phase: Any, q: te.Expr, terms: int) -> te.Expr:
+    j = te.reduce_axis((0, terms), "j")
+    return te.sum(te.cos(phase(q, j)), axis=j) ** 2 + te.sum(te.sin(phase(q, j)), axis=j) ** 2
+
+
+X, H = te.placeholder((40, 3), name="x"), te.placeholder((200, 3), name="h")
+J = te.reduce_axis((0, 40), "j")
+ARGUMENTS: dict[str, tuple[Any, str]] = {
+    "structure factors": (
+        lambda q: modulus(lambda q, j: H[q, 0] * X[j, 0] + H[q, 1] * X[j, 1] + H[q, 2] * X[j, 2], q, 40),
+        "cos",
+    ),
+    "directions of an array": (lambda q: modulus(lambda q, j: X[j, 0] * te.tanh(H[q, 0]), q, 40), "cos"),
+    "two saturations": (
+        lambda q: te.sum(te.tanh(X[J, 0] - H[q, 1]) * te.exp(X[J, 0] - H[q, 1]), axis=J),
+        "exp",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_an_argument_of_two_functions_is_a_tensor(name: str) -> None:
+    """What flows back to it is one tensor, of which each input takes a sum: slopes stand once, and not once for each input."""
+    body, function = ARGUMENTS[name]
+    y = te.compute((200,), body, "y")
+    assert [sorted(t.shape) for t in shared(y)] == [[40, 200]]
+
+    def times(without: tuple[str, ...]) -> int:
+        text = str(te.function([X, H], y, without=without).source())
+        return text.split("\ndef backward(")[1].count(f"jnp.{function}(")
+
+    assert times(()) == 1 < times(("shared elements",))
+
+
+def test_an_argument_of_one_function_is_left() -> None:
+    """Its function is computed for each input: less than what is kept costs, where there is only one."""
+    assert not shared(te.compute((200,), lambda q: te.sum(te.exp(X[J, 0] - H[q, 1]), axis=J), "y"))
