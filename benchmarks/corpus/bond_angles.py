@@ -11,7 +11,12 @@ SIZES = {
     "quick": dict(p=20, t=60),
     "tiny": dict(p=4, t=5),
 }
-ABOVE = {"flops": (1.9, "the two parts that adjoints share, and the slopes beside them, are each computed of the coordinates")}
+ABOVE = {
+    "flops": (
+        1.9,
+        "the two parts that adjoints share, and the slopes beside them, are each computed of the coordinates",
+    )
+}
 
 
 def inputs(p, t):
