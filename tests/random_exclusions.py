@@ -14,6 +14,7 @@ import numpy as np
 
 import jaxte as te
 from jaxte.lang.expr import Expr
+from jaxte.lang.walk import substitute
 from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
@@ -39,12 +40,13 @@ class RandomExclusions:
     """A sum of a choice between a product and zero, and a smooth function of it; the same in every process."""
 
     seed: int
+    outside: bool = False  # whether the choice stands in a tensor that reads the product as one
     arrays: list[Placeholder] = field(default_factory=list)
     masks: list[Placeholder] = field(default_factory=list)
     positions: list[tuple[Placeholder, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.own = Seeded(f"exclusions {self.seed}")
+        self.own = Seeded(f"{'outside' if self.outside else 'exclusions'} {self.seed}")
         self.output = self._output()
 
     def _output(self) -> Compute:
@@ -52,16 +54,10 @@ class RandomExclusions:
         count, reduced = own.number(1, 3), own.number(0, 2)
         self.extents = [own.number(1, 4) for _ in range(count + reduced)]
         k = [te.reduce_axis((0, self.extents[count + n]), f"k{n}") for n in range(reduced)]
+        element = self._of_a_tensor if self.outside else self._element
 
         def body(*axes: Any) -> Expr:
-            every = [*axes, *k]
-            tests = [self._test(every) for _ in range(own.number(1, 2))]
-            value: Any = 1.0
-            for _ in range(own.number(1, 3)):
-                read, more = self._read(every)
-                tests += more
-                value = own.among(FUNCTIONS)(read) * value
-            chosen = te.select(te.logical_and(*tests) if len(tests) > 1 else tests[0], value, 0.0)
+            chosen = element([*axes, *k])
             return te.sum(chosen, axis=k) if k else chosen
 
         y = te.compute(tuple(self.extents[:count]), body, "y")
@@ -76,6 +72,33 @@ class RandomExclusions:
                     "z",
                 )
         return y
+
+    def _product(self, axes: Sequence[Any]) -> tuple[Expr, Expr]:
+        """The condition under which it counts, and the product."""
+        tests = [self._test(axes) for _ in range(self.own.number(1, 2))]
+        value: Any = 1.0
+        for _ in range(self.own.number(1, 3)):
+            read, more = self._read(axes)
+            tests += more
+            value = self.own.among(FUNCTIONS)(read) * value
+        return te.logical_and(*tests) if len(tests) > 1 else tests[0], value
+
+    def _element(self, axes: Sequence[Any]) -> Expr:
+        return te.select(*self._product(axes), 0.0)
+
+    def _of_a_tensor(self, axes: Sequence[Any]) -> Expr:
+        """The choice of an element of a tensor of products, or of a smooth function of it, or of a sum of them if the condition allows."""
+        held: list[Expr] = []
+
+        def product(*own: Any) -> Expr:
+            test, value = self._product(own)
+            held.append(test)
+            return value
+
+        t = te.compute(tuple(self.extents), product, "t")
+        condition = substitute(held[0], dict(zip(t.axes, axes, strict=True)))
+        smooth = self.own.among((lambda x: x, lambda x: x, lambda x: te.sin(x) * x, lambda x: x * x))
+        return te.select(condition, smooth(t[tuple(axes)]), 0.0)
 
     def _test(self, axes: Sequence[Any]) -> Expr:
         own = self.own

@@ -112,6 +112,7 @@ LAYERS = (
     "meaning.points",
     "meaning",
     "algebra.sums",
+    "algebra.signs",
     "algebra.product",
     "algebra.operations",
     "algebra.even_functions",

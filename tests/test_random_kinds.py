@@ -76,10 +76,16 @@ def test_sizes_that_are_symbols(seed: int) -> None:
     check_symbols(RandomSymbols(seed))
 
 
-@pytest.mark.parametrize("seed", [7, 14, 17, 123, 136, 185, 213, 237])
+@pytest.mark.parametrize("seed", [7, 14, 17, 123, 136, 185, 213, 237, 2027, 2171, 5200587])
 def test_what_choices_exclude_may_be_anything(seed: int) -> None:
     """Quotients, roots and positions of data that no point takes, beside masks of other operands, in windows, convolutions and sums of slices."""
     check_exclusions(RandomExclusions(seed), order=1 + seed % 2)
+
+
+@pytest.mark.parametrize("seed", [108, 132, 1133, 2071])
+def test_tensors_of_which_choices_exclude_elements(seed: int) -> None:
+    """Products, of which a choice in another tensor takes elements: zeros by data, by position, beside adjoints of other readers, turned around."""
+    check_exclusions(RandomExclusions(seed, outside=True), order=1 + seed % 2)
 
 
 @pytest.mark.parametrize("seed", [0, 1])

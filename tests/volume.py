@@ -221,6 +221,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "patterns": (patterns, RandomPattern),
     "scans": (scans, RandomStep),
     "exclusions": (exclusions, RandomExclusions),
+    "excluded-tensors": (exclusions, partial(RandomExclusions, outside=True)),
     "nested-nodes": (nodes, lambda seed: drawn("nested", seed)),
 }
 """What is done with a definition or a JAX function, and how it is drawn; the laws are about the programs of ``first`` and ``second``."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache, reduce
 from operator import and_
 
+from jaxte.algebra.signs import Sign, is_finite_by_signs, sign
 from jaxte.algebra.sums import MOST_PARTS
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
@@ -175,12 +176,14 @@ def may_be_infinite(factor: Factor) -> bool:
 
 def may_spoil(factor: Factor) -> bool:
     """Whether a factor may be infinite or NaN where the inputs are finite, also because a tensor that it reads may be: times zero it is NaN."""
-    return may_be_infinite(factor) or not (factor.guard or stays_finite(factor.expr))
+    if factor.guard:
+        return False
+    return not stays_finite(factor.expr) or (factor.inverse and sign(factor.expr) is not Sign.POSITIVE)
 
 
 def stays_finite(expr: Expr) -> bool:
     """Whether ``expr`` is finite wherever the inputs of the tensors that it reads are, overflow aside; what is read at positions that are data may be out of range."""
-    return _finite_itself(expr) and all(_tensor_stays_finite(read.tensor) for read in reads_of(expr))
+    return _finite_in_range(expr) and all(_tensor_stays_finite(read.tensor) for read in reads_of(expr))
 
 
 @lru_cache(maxsize=4096)
@@ -188,11 +191,16 @@ def _finite_itself(expr: Expr) -> bool:
     return is_finite(expr) and not reads_data(expr)
 
 
+@lru_cache(maxsize=4096)
+def _finite_in_range(expr: Expr) -> bool:
+    return is_finite_by_signs(expr) and not reads_data(expr)
+
+
 @lru_cache(maxsize=2048)
 def _tensor_stays_finite(tensor: Tensor) -> bool:
     seen = {tensor: None}
     for t in (stack := [tensor]):
-        if (isinstance(t, Compute) and not _finite_itself(t.body)) or len(seen) > _MOST_TENSORS:
+        if (isinstance(t, Compute) and not _finite_in_range(t.body)) or len(seen) > _MOST_TENSORS:
             return False
         stack += [i for i in t.inputs if i not in seen]
         seen.update(dict.fromkeys(t.inputs))

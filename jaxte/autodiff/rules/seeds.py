@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from jaxte.algebra.data import Points
+from jaxte.algebra.product import stays_finite
+from jaxte.algebra.sums import signed_terms
 from jaxte.autodiff.rules.reductions import reduction_contributions
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
@@ -20,7 +22,7 @@ from jaxte.autodiff.terms.zeros import eliminate, lift_guards
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjuncts
 from jaxte.lang.identity import among
-from jaxte.lang.operators import DIVIDE, NEGATIVE, NONZERO, POWER, SELECT
+from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT, SUBTRACT
 from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
@@ -110,17 +112,20 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
         return element
     table: dict[Expr, Expr] = dict(zip(head.axes, at, strict=True))
     if _is_trivial(head.body):
-        return substitute(head.body, table)
-    if not _may_blow_up(reader):
+        element = substitute(head.body, table)
+        return seed_of(element.tensor, element.indices, reader) if isinstance(element, Read) else element
+    may_blow_up = _may_blow_up(reader)
+    if not may_blow_up and not _may_be_spoilt(reader):
         return element
-    if _has_data_guard(head.body) and not _has_sum(head.body) and _is_short(head.body):
+    in_place = may_blow_up and _has_data_guard(head.body) and not _has_sum(head.body)
+    if in_place and _is_short(head.body) and _is_guarded_throughout(head):
         return substitute(head.body, table)
     masked = head.masked if isinstance(head, Adjoint) else _has_data_guard(head.body)
-    if not masked:
-        where = support(head)
-        return element if where is None else guard(substitute(where, table), element)
-    known = _whole_guard(head)
-    return guard(call(NONZERO, element, 0) if known is None else substitute(known, table), element)
+    known = _whole_guard(head) if masked else TRUE
+    if known is None:
+        return guard(call(NONZERO, element, 0), element)
+    where = support(head)
+    return guard(substitute(known if where is None else call(AND, known, where), table), element)
 
 
 def moved_into(tangent: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
@@ -184,6 +189,15 @@ def _is_short(body: Expr) -> bool:
     return sum(isinstance(node, Call) for node in postorder(body)) <= _MOST_IN_PLACE
 
 
+def _is_guarded_throughout(head: Compute) -> bool:
+    """Whether each term of ``head`` that has zeros of other adjoints stands under a guard of its own."""
+    if not isinstance(head, Adjoint) or not head.passed_on:
+        return True
+    terms = [term for term, _ in signed_terms(head.body, negated=True)]
+    bare = [term for term in terms if not (isinstance(term, Call) and term.op is SELECT)]
+    return not any(isinstance(r.tensor, Adjoint) and r.tensor.masked for r in reads_of(*bare))
+
+
 def _is_trivial(body: Expr) -> bool:
     while isinstance(body, Call) and (body.op is NEGATIVE or body.op.name == "cast"):
         body = body.args[0]
@@ -209,6 +223,28 @@ def _may_blow_up(reader: Tensor) -> bool:
     if isinstance(reader.body, Reduce) and reader.body.reducer.name not in ("sum", "max", "min"):
         return True
     return any(isinstance(n, Call) and _slope_may_blow_up(n) for n in nodes_outside(reader.body, (Read,)))
+
+
+def _may_be_spoilt(reader: Tensor) -> bool:
+    """Whether a slope of ``reader`` is a function of an element that may be infinite or NaN where the inputs are finite."""
+    assert isinstance(reader, Compute)
+    return any(isinstance(n, Call) and _slope_may_be_spoilt(n) for n in nodes_outside(reader.body, (Read,)))
+
+
+_STRAIGHT = frozenset(op.name for op in (ADD, SUBTRACT, NEGATIVE, SELECT)) | {"cast"}
+
+
+def _slope_may_be_spoilt(node: Call) -> bool:
+    if node.op.name in _STRAIGHT or not dtypes.is_inexact(node.dtype):
+        return False
+    spoilt = [not stays_finite(a) for a in node.args]
+    if node.op is MULTIPLY:
+        return any(own and _varies(other) for own, other in zip(spoilt, reversed(node.args), strict=True))
+    return any(spoilt) and not (node.op is DIVIDE and not spoilt[1])
+
+
+def _varies(expr: Expr) -> bool:
+    return dtypes.is_inexact(expr.dtype) and any(dtypes.is_inexact(r.dtype) for r in reads_of(expr))
 
 
 def _slope_may_blow_up(node: Call) -> bool:

@@ -46,18 +46,24 @@ class _TooMany(Exception):
 @remembered(64)  # asked for by each tensor that a head flows into, and where such tensors are compared
 def support(head: Compute) -> Expr | None:
     """A condition on the axes of ``head`` outside of which its elements are zero; None where there is none that is short."""
+    for into_reads in (True, False):
+        terms = _terms(head.body, into_reads)
+        if terms and all(t.conditions for t in terms):
+            cases: Expr = FALSE
+            for term in terms:
+                cases = call(OR, cases, conjunction(term.conditions))
+            inner = dict.fromkeys(a for term in terms for a in term.axes)
+            found = IntegerSet((*head.axes, *inner), [cases]).shadow(head.axes)
+            return None if found is TRUE else found
+    return None
+
+
+def _terms(value: Expr, into_reads: bool) -> list[_Term]:
+    """What ``value`` is a sum of; nothing where that is much."""
     try:
-        terms = _Search().terms(head.body)
+        return _Search(into_reads).terms(value)
     except _TooMany:
-        return None
-    if not terms or not all(t.conditions for t in terms):
-        return None
-    cases: Expr = FALSE
-    for term in terms:
-        cases = call(OR, cases, conjunction(term.conditions))
-    inner = dict.fromkeys(a for term in terms for a in term.axes)
-    found = IntegerSet((*head.axes, *inner), [cases]).shadow(head.axes)
-    return None if found is TRUE else found
+        return []
 
 
 def nonzero(value: Expr) -> Expr:
@@ -84,19 +90,23 @@ def nonzero(value: Expr) -> Expr:
 
 
 class _Search:
-    """The terms of a head, in it and in the tensors that it reads; no more than a short condition has, which those of a part are too."""
+    """The terms of a head; no more than a short condition has, which those of a part are too.
 
-    def __init__(self) -> None:
+    A guard of the head holds whatever it reads, so that a search that ends within the tensors that are read is made again without these.
+    """
+
+    def __init__(self, into_reads: bool) -> None:
+        self._into_reads = into_reads
         self._visited = 0
 
     def terms(self, value: Expr) -> list[_Term]:
         """What ``value`` is a sum of, without terms that are zero."""
+        if isinstance(value, Const) and value.value == 0:
+            return []
         self._visited += 1
         if self._visited > _MOST_NODES:
             return _EVERYWHERE
         match value:
-            case Const(number) if number == 0:
-                return []
             case Call(op, (a, b)) if op is ADD:
                 first = self.terms(a)
                 return first if first == _EVERYWHERE else _few([*first, *self.terms(b)])
@@ -113,7 +123,7 @@ class _Search:
                 own: dict[Expr, Expr] = dict(zip(axes, renamed, strict=True))
                 inner = [t.moved(own) for t in self.terms(element)]
                 return [t.within(substitute(where, own), renamed) for t in inner]
-            case Read(tensor, indices) if isinstance(tensor, Compute):
+            case Read(tensor, indices) if self._into_reads and isinstance(tensor, Compute):
                 table: dict[Expr, Expr] = dict(zip(tensor.axes, indices, strict=True))
                 return [t.moved(table) for t in self.terms(tensor.body)]
         return _EVERYWHERE

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import nan, prod
 
-from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, product_of
+from jaxte.algebra.product import Factor, Product, may_spoil, multiplied, product_of
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
@@ -301,7 +301,7 @@ def _may_spoil(factor: Factor) -> bool:
         and factor.expr.tensor.body is _SPOILT
     ):
         return True
-    return may_be_infinite(factor)
+    return may_spoil(factor)
 
 
 def _written(search: _Search, whole: Sum, steps: Sequence[Step], node: Reduce, name: str) -> Expr:

@@ -43,3 +43,18 @@ def test_many_terms_are_not_moved_through_many_tensors(monkeypatch: pytest.Monke
     assert isinstance(made, Compute)
     assert support(made) is None
     assert moves < 64
+
+
+def test_a_guard_of_a_head_holds_however_much_it_reads() -> None:
+    """The search ends within what is read, which is not asked then: neither are zeros, wherever it ends."""
+    x = te.placeholder((32,), name="x")
+    long: te.Tensor = x
+    for n in range(60):
+        before = long
+        long = te.compute((32,), lambda i, t=before: te.sin(t[i]) * t[i], name=f"long{n}")
+    head = te.compute(
+        (32,), lambda i: te.select(i % 2 == 0, long[i], 0.0) + te.select(i % 4 == 1, long[i], 0.0)
+    )
+    assert isinstance(head, Compute)
+    where = support(head)
+    assert where is not None and where is not module.TRUE
