@@ -22,7 +22,7 @@ from jaxte.autodiff.terms.zeros import eliminate, lift_guards
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjuncts
 from jaxte.lang.identity import among
-from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT, SUBTRACT
+from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT
 from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
@@ -102,8 +102,8 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     """The element of ``head`` at ``at`` as it flows into the body of ``reader``.
 
     A head that only renames, broadcasts or selects (the identity, a copy, a constant) is put in place, so that no
-    tensor is made for it. A short guarded head is put in place where the reader's slope may not be finite; where that
-    cannot be (the head is a sum, or would be written out for each slope), its elements pass on nothing where a condition on positions that are data excludes
+    tensor is made for it. A short guarded head is put in place where the reader's slope may not be finite, by itself or since it is a
+    function of a tensor that may not be; where that cannot be (the head is a sum, or would be written out for each slope), its elements pass on nothing where a condition on positions that are data excludes
     them, or where they are zero if that is not known from such a condition. Elements that no position of the head's sums
     reaches pass on nothing there, either.
     """
@@ -231,20 +231,25 @@ def _may_be_spoilt(reader: Tensor) -> bool:
     return any(isinstance(n, Call) and _slope_may_be_spoilt(n) for n in nodes_outside(reader.body, (Read,)))
 
 
-_STRAIGHT = frozenset(op.name for op in (ADD, SUBTRACT, NEGATIVE, SELECT)) | {"cast"}
+# slopes that are 0, 1 or a share whatever the operands are
+_STRAIGHT = frozenset(
+    ["add", "subtract", "negative", "select", "cast", "maximum", "minimum", "relu", "relu6", "abs"]
+)
 
 
 def _slope_may_be_spoilt(node: Call) -> bool:
     if node.op.name in _STRAIGHT or not dtypes.is_inexact(node.dtype):
         return False
-    spoilt = [not stays_finite(a) for a in node.args]
-    if node.op is MULTIPLY:
-        return any(own and _varies(other) for own, other in zip(spoilt, reversed(node.args), strict=True))
-    return any(spoilt) and not (node.op is DIVIDE and not spoilt[1])
+    if node.op is not MULTIPLY:
+        return not all(map(stays_finite, node.args))
+    a, b = node.args
+    if isinstance(a, Const) or isinstance(b, Const):
+        return False
+    return (_varies(b) and not stays_finite(a)) or (_varies(a) and not stays_finite(b))
 
 
 def _varies(expr: Expr) -> bool:
-    return dtypes.is_inexact(expr.dtype) and any(dtypes.is_inexact(r.dtype) for r in reads_of(expr))
+    return any(dtypes.is_inexact(read.dtype) for read in reads_of(expr))
 
 
 def _slope_may_blow_up(node: Call) -> bool:
