@@ -14,23 +14,10 @@ from harness.case import CORPUS, names
 from tests.symbolic_corpus import EXPORTED, MODES, REFUSED, SIZES, arguments, difference, symbolic
 
 _ONE_IN = 26  # of the functions, modes and sizes
-# those that take seconds to derive or to compile
-_SLOW = {
-    "bspline_3d",
-    "grid_sample",
-    "morphology",
-    "shallow_water",
-    "ssim",
-    "trilinear",
-    "unsharp_mask",
-    "wave_equation",
-}
 
 
 def _chosen() -> list[tuple[str, str, str]]:
-    every = [
-        (name, mode, size) for name in names(CORPUS) if name not in _SLOW for mode in MODES for size in SIZES
-    ]
+    every = [(name, mode, size) for name in names(CORPUS) for mode in MODES for size in SIZES]
     return [
         row for row in every if zlib.crc32(" ".join(row).encode()) % _ONE_IN == 0 and row[:2] not in REFUSED
     ]

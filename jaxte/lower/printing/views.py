@@ -132,7 +132,7 @@ def _places(node: views.Spread) -> list[int] | None:
     """How far each dimension is moved, where zeros come in at one end for what is cut off at the other."""
     numbers = [(known(a), known(b), n) for a, b, n in node.widths]
     match node.fill:
-        case Typed(Number(0)) if all(a is not None and a == -(b or 0) and not n for a, b, n in numbers):
+        case Typed(Number(0)) if all(b is not None and a == -b and not n for a, b, n in numbers):
             return [a or 0 for a, _, _ in numbers]
     return None
 

@@ -8,6 +8,7 @@ dimension read twice (``X[i, i]``) is a stride over the flattened pair: ``jnp.di
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from jaxte.lang.divisions import Remainder, division, divisions
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
@@ -41,7 +42,13 @@ def view(shape: Sequence[Expr], indices: Sequence[Expr], order: Sequence[Axis] =
 
     Of dimensions that overlap and are as long, those that come first in ``order`` are the rows.
     """
-    indices = [simplify(i, {}) for i in indices]
+    own = {dim for index in indices for dim in dims_of(index)}
+    return _view(tuple(shape), tuple(indices), tuple([d for d in order if d in own]))
+
+
+@lru_cache(maxsize=4096)  # tensors of one shape are read alike, and each scope asks for itself
+def _view(shape: tuple[Expr, ...], indices: tuple[Expr, ...], order: tuple[Axis, ...]) -> View | Refusal:
+    indices = tuple([simplify(i, {}) for i in indices])
     found = _by_dimensions(shape, indices, order)
     if isinstance(found, Refusal) or not any(isinstance(step, (Tile, Repeat)) for step in found.steps):
         return found
