@@ -50,6 +50,9 @@ def main() -> None:
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--json", type=Path, default=FIGURES)
     parser.add_argument("--stale", action="store_true", help="only cases whose emitted text changed since")
+    parser.add_argument(
+        "--texts", type=Path, help="a folder to keep the compiled texts in, for benchmarks/platforms/kernels.py"
+    )
     options = parser.parse_args()
     data = json.loads(options.json.read_text()) if options.json.exists() else {}
     wanted = [(g, n) for g in options.group for n in listed(g) if not options.only or n in options.only]
@@ -59,7 +62,7 @@ def main() -> None:
     if options.stale:
         known = data.get(TEXTS, {}).get(options.platform, {})
         wanted = [(g, n) for g, n in wanted if g in HASHED and text_hash(n, options.platform) != known.get(n)]
-    with closing(Compilations(options.limit)) as compilations:
+    with closing(Compilations(options.limit, options.texts)) as compilations:
         for group, name in wanted if options.platform else ():
             start = time.perf_counter()
             found = compilations.of(group, name, options.platform, options.size)

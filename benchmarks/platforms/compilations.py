@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -21,10 +22,12 @@ class Compilations:
 
     Args:
         limit: seconds that a program may take.
+        texts: where the compiled texts are kept; None for nowhere.
     """
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, texts: Path | None = None) -> None:
         self._limit = limit
+        self._texts = texts
         self._process: Any = None
         self._pipe: Any = None
 
@@ -64,7 +67,7 @@ class Compilations:
         if self._process is None:
             spawned = multiprocessing.get_context("spawn")
             self._pipe, other = spawned.Pipe()
-            self._process = spawned.Process(target=_work, args=(other,), daemon=True)
+            self._process = spawned.Process(target=_work, args=(other, self._texts), daemon=True)
             self._process.start()
             other.close()
         self._pipe.send(what)
@@ -77,12 +80,12 @@ class Compilations:
             return None
 
 
-def _work(pipe: Any) -> None:
+def _work(pipe: Any, texts: Path | None) -> None:
     while True:
         *what, left_out = pipe.recv()
         for pair, side in _sides(what, set(left_out)):
             pipe.send(("begins", pair.which, side))
-            pipe.send(("figures", (pair.which, side), measured(pair, side, what[2])))
+            pipe.send(("figures", (pair.which, side), measured(pair, side, what[2], texts)))
         pipe.send(("done",))
         jax.clear_caches()
 
@@ -94,10 +97,15 @@ def _sides(what: Any, left_out: set[Key]) -> Iterator[tuple[Pair, str]]:
                 yield pair, side
 
 
-def measured(pair: Pair, side: str, platform: str) -> dict[str, Any]:
+def measured(pair: Pair, side: str, platform: str, texts: Path | None = None) -> dict[str, Any]:
     """The figures of a program, or what kept it from being compiled."""
     fn = pair.ours if side == "jaxte" else pair.plain
     try:
-        return figures(compiled(fn, pair.args, platform), platform)
+        program = compiled(fn, pair.args, platform)
     except jax.errors.JaxRuntimeError as error:  # what the compiler refuses stands in the table
         return {"error": str(error).splitlines()[0][:200]}
+    if texts is not None:
+        texts.mkdir(parents=True, exist_ok=True)
+        which = "both" if "backward" in pair.which else "forward"
+        (texts / f"{platform}-{pair.name}-{which}-{side}.txt").write_text(program.as_text())
+    return figures(program, platform)

@@ -34,6 +34,9 @@ _FREE = frozenset(
     ]
 )
 _PARTS = frozenset(("slice", "dynamic-slice", "gather"))
+# copies that run beside kernels, and where in their type what they write stands; the other array is what they read of
+_COPIES = {"copy-start": 0, "slice-start": 1, "dynamic-slice-start": 1}
+_RENAMES = 'custom_call_target="ConcatBitcast"'  # parts that were copied one after the other are one array
 COUNTED = (
     "scatter",
     "select-and-scatter",
@@ -45,6 +48,7 @@ COUNTED = (
     "custom-call",
 )
 UNKNOWN_TRIPS = 10
+_ON_CHIP = "S(1)"
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,10 @@ class Text:
         types = {i.name: i.type for i in self.bodies[name]}
         for instruction in self.bodies[name]:
             kind = instruction.kind
-            if kind in _FREE:
+            if kind in _FREE or _RENAMES in instruction.rest:
+                continue
+            if kind in _COPIES:
+                total.add(self._copy(instruction))
                 continue
             if kind == "while":
                 trips = re.search(r'known_trip_count"?:\{"?n"?:"?(\d+)', instruction.rest)
@@ -136,6 +143,13 @@ class Text:
         moved = sum(read) + written
         work = self._products(fused or [instruction], types) / self.rates.products
         return Spent(max(moved / self.rates.bandwidth, work) + self.rates.start, moved, 1)
+
+    def _copy(self, instruction: Instruction) -> Spent:
+        """A copy between memories, or of a part: what is moved, once for each side that is main memory; no kernel is started for it."""
+        arrays = [m[0] for m in _ARRAY.finditer(instruction.type)][:2]
+        moved = array_bytes(arrays[_COPIES[instruction.kind]].replace(_ON_CHIP, ""))
+        sides = sum(_ON_CHIP not in a for a in arrays)
+        return Spent(moved * sides / self.rates.bandwidth, moved * sides)
 
     def _parts_read(self, fused: list[Instruction], count: int) -> list[float]:
         """Bytes of each parameter that a fusion reads: those of slices, where nothing reads the whole."""
@@ -194,7 +208,7 @@ def array_bytes(type_: str) -> float:
     """Bytes of the arrays in a type in main memory: padded to tiles where the layout says so, none in the memory of the chip."""
     total = 0.0
     for dtype, dims, order, layout in _ARRAY.findall(type_):
-        if "S(1)" in layout:
+        if _ON_CHIP in layout:
             continue
         extents = [int(e) for e in dims.split(",") if e]
         tile = re.match(r"T\(([\d,]+)\)", layout)

@@ -105,6 +105,7 @@ class Platform:
         intermediate: operations of a sum in the time that an element of an intermediate takes to be written and read.
         loop: the same in the time that one more loop takes to start (partial sums that others share).
         window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
+        window_extrema: elements that a call of it for an extremum meets in the time of one of a sum.
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
         depth: input features of a group that a convolution in groups multiplies at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
@@ -150,6 +151,7 @@ class Platform:
     intermediate: int = 24
     loop: int = 25_000_000
     window_call: int = 1
+    window_extrema: int = 1
     lanes: int = 16
     depth: int = 1
     cores: int = 2
@@ -272,6 +274,7 @@ TPU = Platform(
     joins_apart=True,
     lanes=128,
     depth=128,
+    window_extrema=10,
     intermediate=8,
     loop=15_000_000,
 )

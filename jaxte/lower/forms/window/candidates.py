@@ -14,6 +14,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.body.wanted import Wanted, way
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, long_text, points
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowDim, WindowSpec
 from jaxte.lower.forms.window.unrolled import unrolled
@@ -61,8 +62,7 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
     if max(sizes) > FEW_TAPS:
         yield own(DOUBLING, made + doubling_work(spec, node))
     if spec.reducer.name in WINDOW_FUNCTIONS:
-        work = Work(window=float(points(axes)) * prod(sizes), kernel=body.policy.facts.window_call)
-        yield own(REDUCE_WINDOW, made + work)
+        yield own(REDUCE_WINDOW, made + _called_work(spec, float(points(axes)), body.policy.facts))
 
 
 def _unrolled(body: Body, spec: UnrollSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -90,6 +90,13 @@ def slices_work(spec: WindowSpec, node: Reduce) -> Work:
     own = _made(spec, spec.dims, before, node)
     slices = prod(d.size for d in spec.dims)
     return own + Work(tap=float(after) * slices, kernel=1) + long_text(slices)
+
+
+def _called_work(spec: WindowSpec, count: float, facts: Platform) -> Work:
+    """``lax.reduce_window`` for ``count`` windows."""
+    is_extremum = spec.reducer.name in ("max", "min")
+    met = count * prod(d.size for d in spec.dims) / (facts.window_extrema if is_extremum else 1)
+    return Work(window=met, kernel=facts.window_call)
 
 
 def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
