@@ -132,7 +132,7 @@ def seconds_apart(found: Difference, facts: Platform) -> tuple[float, float]:
         factors = [Factor(side) if f is found.wide else f for f in found.product.factors]
         _, inner = split_outer(factors, found.node.axes)
         own = Reduce(found.node.reducer, (multiplied(inner),), found.node.axes, TRUE)
-        apart += general_work(tuple(free_axes(own)), own, facts.fuses_products).seconds(facts.rates)
+        apart += general_work(tuple(free_axes(own)), own, facts).seconds(facts.rates)
         apart += 2 * width * points(free_axes(side)) / _moved(facts)
     return whole, apart + 4 * width * points(free_axes(found.node)) / _moved(facts)
 

@@ -12,6 +12,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, long_text, points
 from jaxte.lower.limits import FEW, FEW_POSITIONS, LONGEST_UNROLLED, MANY_ROWS, MOST_TERMS
 from jaxte.lower.match.index_terms import Form, forms_of
@@ -21,11 +22,12 @@ _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie betwee
 NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 
 
-def general_work(axes: Sequence[Axis], node: Reduce, fused: bool = False) -> Work:
-    """The work of ``node`` at each point of ``axes``, without any form of its own; ``fused`` where products are summed as they are made."""
+def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = None) -> Work:
+    """The work of ``node`` at each point of ``axes``, without any form of its own, on a platform; without one, products are written before they are summed."""
     everywhere = points(axes) * points(node.axes)
     width = dtypes.width(node.dtype)
     shifted = shifted_axes(node)
+    fused = facts is not None and _is_fused(node, shifted, facts)
     taps = prod(extent_of(a.extent) for a in shifted)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
     if any(extent_of(a.extent) > LONGEST_UNROLLED for a in shifted):  # laid out before it is reduced
@@ -56,6 +58,13 @@ def general_work(axes: Sequence[Axis], node: Reduce, fused: bool = False) -> Wor
         own += Work(stream=width * moved)
     slow = _SHORT_ROWS if _reduces_digits(axes, node) or _is_short(node, shifted) else 1
     return own + Work(tap=slow * everywhere, transcendental=calls)
+
+
+def _is_fused(node: Reduce, shifted: Sequence[Axis], facts: Platform) -> bool:
+    """Whether products are summed as they are made, of slices or of rows that overlap."""
+    return facts.fuses_products and not (
+        facts.copies_overlaps and any(not among(a, node.axes) for a in shifted)
+    )
 
 
 def _fused_sums(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> Work:

@@ -84,6 +84,7 @@ class Platform:
         tests_pads: an element of a pad, or one around an end, is tested for in a loop that is then not vectorised (edges apart, zeros around an
             array once, copies with their ends continued); elsewhere a shift by a constant is one pad, negative where elements are cut off.
         fuses_products: what is computed over all dimensions of a product is fused with the sum of it, and no array (no columns apart, no tiles).
+        copies_overlaps: rows that overlap, as windows beside each other, are an array of their own, since another shape has other tiles (blocks of bands).
         groups_in_loops: a convolution in groups is a plain loop, whatever is in a group; elsewhere only one of a single feature for each is
             (a convolution for each group).
         sums_columns: several sums along columns are taken together, element by element in vectors; elsewhere a core holds a tile of each, for which it
@@ -136,6 +137,7 @@ class Platform:
     computes_again: bool = False
     tests_pads: bool = False
     fuses_products: bool = True
+    copies_overlaps: bool = False
     groups_in_loops: bool = False
     sums_columns: bool = False
     narrow_products: bool = True
@@ -271,6 +273,7 @@ TPU = Platform(
         cache=1e8,
         spill=1e12,
     ),
+    copies_overlaps=True,
     joins_apart=True,
     lanes=128,
     depth=128,

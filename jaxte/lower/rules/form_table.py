@@ -226,7 +226,5 @@ def offered(body: Body, wanted: Wanted) -> Offered:
         if family.alone:
             return Offered(tuple(candidates), ())
     if candidates:
-        candidates.append(
-            Candidate(GENERAL, general_work(wanted.axes, wanted.node, body.policy.facts.fuses_products), None)
-        )
+        candidates.append(Candidate(GENERAL, general_work(wanted.axes, wanted.node, body.policy.facts), None))
     return Offered(tuple(candidates), tuple(refused))
