@@ -32,11 +32,13 @@ class Intermediates:
         element: operations for each element of an intermediate, to write it and read it again.
         loop: operations for the loop that writes it.
         narrow: whether 16-bit numbers are multiplied by units of their own, which float32 numbers in their place would be kept from.
+        extrema: whether extrema over windows are tensors of their own, one dimension after the other.
     """
 
     element: int = 4
     loop: int = 0
     narrow: bool = False
+    extrema: bool = False
 
 
 _CHEAP = Intermediates()

@@ -23,6 +23,7 @@ from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.turned_factors import with_turned_factors
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed, with_tables_first
+from jaxte.planning.orders.extrema import one_axis_apart
 from jaxte.planning.orders.factor_pairs import in_pairs
 from jaxte.planning.orders.geometric import in_blocks
 from jaxte.planning.orders.winners import by_doubling
@@ -97,6 +98,11 @@ ELEMENTS = Rule[Expr, Sum](
     "elements of windows",
     lambda node, at: with_elements(node, at.axes, at.name) if isinstance(node, Reduce) else node,
     "what long windows are a maximum of is computed once for each position",
+)
+EXTREMA = Rule[Expr, Sum](
+    "extrema one axis after the other",
+    lambda node, at: one_axis_apart(node, at.axes, at.name) if isinstance(node, Reduce) else node,
+    "which element of a window of several dimensions is the extremum is found along one after the other",
 )
 WINNERS = Rule[Expr, Sum](
     "winners by doubling",
@@ -197,6 +203,7 @@ SUMS: tuple[Rule, ...] = (
     SOLVED,
     COUNTED,
     ELEMENTS,
+    EXTREMA,
     WINNERS,
     BLOCKS,
     TABLES,
@@ -260,7 +267,7 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
     outside, value = COUNTED.at((TRUE, node), at)
     if not isinstance(value, Reduce):
         return _where(outside, value, node)
-    for rule in (ELEMENTS, WINNERS, BLOCKS, TABLES):
+    for rule in (ELEMENTS, EXTREMA, WINNERS, BLOCKS, TABLES):
         found = rule.at(value, at)
         if found is not value:
             return _where(outside, found, node)

@@ -85,6 +85,8 @@ class Platform:
             array once, copies with their ends continued); elsewhere a shift by a constant is one pad, negative where elements are cut off.
         fuses_products: what is computed over all dimensions of a product is fused with the sum of it, and no array (no columns apart, no tiles).
         copies_overlaps: rows that overlap, as windows beside each other, are an array of their own, since another shape has other tiles (blocks of bands).
+        reads_windows_again: each position of a window is read from memory once more, or moved in registers, with whatever chooses there (extrema over windows one
+            dimension after the other, and their adjoints).
         groups_in_loops: a convolution in groups is a plain loop, whatever is in a group; elsewhere only one of a single feature for each is
             (a convolution for each group).
         sums_columns: several sums along columns are taken together, element by element in vectors; elsewhere a core holds a tile of each, for which it
@@ -138,6 +140,7 @@ class Platform:
     tests_pads: bool = False
     fuses_products: bool = True
     copies_overlaps: bool = False
+    reads_windows_again: bool = False
     groups_in_loops: bool = False
     sums_columns: bool = False
     narrow_products: bool = True
@@ -174,7 +177,7 @@ class Platform:
     @property
     def intermediates(self) -> Intermediates:
         """What plans of sums reckon with."""
-        return Intermediates(self.intermediate, self.loop, self.narrow_products)
+        return Intermediates(self.intermediate, self.loop, self.narrow_products, self.reads_windows_again)
 
 
 CPU = Platform(
@@ -274,6 +277,7 @@ TPU = Platform(
         spill=1e12,
     ),
     copies_overlaps=True,
+    reads_windows_again=True,
     joins_apart=True,
     lanes=128,
     depth=128,
