@@ -87,6 +87,7 @@ class Platform:
         copies_overlaps: rows that overlap, as windows beside each other, are an array of their own, since another shape has other tiles (blocks of bands).
         reads_windows_again: each position of a window is read from memory once more, or moved in registers, with whatever chooses there (extrema over windows one
             dimension after the other, and their adjoints).
+        pads_rows: the last axis of an array is padded to the length of a register (what is scattered has its short axes first).
         groups_in_loops: a convolution in groups is a plain loop, whatever is in a group; elsewhere only one of a single feature for each is
             (a convolution for each group).
         sums_columns: several sums along columns are taken together, element by element in vectors; elsewhere a core holds a tile of each, for which it
@@ -141,6 +142,7 @@ class Platform:
     fuses_products: bool = True
     copies_overlaps: bool = False
     reads_windows_again: bool = False
+    pads_rows: bool = False
     groups_in_loops: bool = False
     sums_columns: bool = False
     narrow_products: bool = True
@@ -278,6 +280,7 @@ TPU = Platform(
     ),
     copies_overlaps=True,
     reads_windows_again=True,
+    pads_rows=True,
     joins_apart=True,
     lanes=128,
     depth=128,

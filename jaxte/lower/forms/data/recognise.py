@@ -25,10 +25,13 @@ from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.index_forms import difference, linear_or_none
+from jaxte.sets.intervals import known
 from jaxte.tensors.facts import Permutation, Sorted, Unique
 
 # of the built-in reductions, what ``.at`` calls them
 METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
+_SORTED = "indices_are_sorted"
+_SHORTEST_ROW = 8  # elements that are worth a row
 FORMS = {name: f"scatter-{method}" for name, method in METHODS.items()}
 
 
@@ -115,8 +118,14 @@ class Target:
     index: Expr
 
 
-def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refusal:
-    """The scatter that ``node``, a sum, product, maximum or minimum for each point of ``axes``, is."""
+def recognise_scatter(axes: Sequence[Axis], node: Reduce, in_rows: bool = False) -> ScatterSpec | Refusal:
+    """The scatter that ``node``, a sum, product, maximum or minimum for each point of ``axes``, is.
+
+    Args:
+        axes: of the result.
+        node: the reduction.
+        in_rows: whether what is accumulated has its short axes first, as where rows have the length of a register, filled or not.
+    """
     if node.reducer.name not in METHODS:
         return Refusal(f"{node.reducer.label} is no sum, product, maximum or minimum")
     outer, inner, guards = _parts(node)
@@ -142,7 +151,8 @@ def recognise_scatter(axes: Sequence[Axis], node: Reduce) -> ScatterSpec | Refus
     for expr in (*(f.expr for f in others), *inside, *(t.index for t in targets)):
         if depends_on(expr, list(table)):
             return Refusal(f"{text(expr)} depends on the scattered axes themselves")
-    return _scatter(tuple(axes), node, targets, others, inside, _Outside(tuple(outer), tuple(outside)))
+    found = _Outside(tuple(outer), tuple(outside))
+    return _scatter(tuple(axes), node, targets, others, inside, found, in_rows)
 
 
 def _within_window(node: Reduce, targets: Sequence[Axis], guards: Sequence[Expr]) -> bool:
@@ -213,11 +223,15 @@ def _scatter(
     others: Sequence[Factor],
     guards: Sequence[Expr],
     outside: _Outside,
+    in_rows: bool,
 ) -> ScatterSpec:
     by_axis = {t.axis: t for t in targets}
     varying = list(dict.fromkeys(a for t in targets for a in free_axes(t.index)))
     # Output axes that the positions vary over come first in the block, each as positions 0, 1, 2, ...
-    block = [a for a in axes if among(a, varying)] + [a for a in node.axes if among(a, varying)]
+    plain = [a for a in axes if among(a, varying)] + [a for a in node.axes if among(a, varying)]
+    block = (
+        sorted(plain, key=lambda a: (known(a.extent) or _SHORTEST_ROW) >= _SHORTEST_ROW) if in_rows else plain
+    )
     # What is added at one position lies together in memory: whole dimensions come last, until all is added.
     placed = sorted(axes, key=lambda a: a not in by_axis and not among(a, block))
     indices: list[Array] = []
@@ -236,6 +250,7 @@ def _scatter(
     if summed:
         body = Reduce(node.reducer, (body,), summed, TRUE)
     dims = _result_dims(positions, placed, block) if free_axes(body) else []
+    flags = [f for f in _flags(axes, targets, varying) if identical(block, plain) or f != _SORTED]
     scale = array(axes, multiplied(outside.factors)) if outside.factors else None
     guard = array(axes, conjunction(outside.guards)) if outside.guards else None
     reason = (
@@ -248,7 +263,7 @@ def _scatter(
     hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]
     return ScatterSpec(
         values, tuple(indices), tuple(positions), len(block), shape, node.dtype, scale, guard,
-        f"{FORMS[node.reducer.name]}: {reason}", _flags(axes, targets, varying), order,
+        f"{FORMS[node.reducer.name]}: {reason}", tuple(flags), order,
         METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits),
     )  # fmt: skip
 
@@ -279,7 +294,7 @@ def _flags(axes: Sequence[Axis], targets: Sequence[Target], varying: Sequence[Ax
         return ()
     if any(not among(a, axes) for a in index.indices[:-1]):
         return ()
-    kinds = {Sorted: "indices_are_sorted", Unique: "unique_indices", Permutation: "unique_indices"}
+    kinds = {Sorted: _SORTED, Unique: "unique_indices", Permutation: "unique_indices"}
     known = dict.fromkeys(kinds[type(fact)] for fact in index.tensor.facts if type(fact) in kinds)
     if any(place_of(a, axes) > place_of(targets[0].axis, axes) for a in index.indices[:-1]):  # type: ignore[arg-type]
         known.pop(kinds[Sorted], None)  # rows are sorted, positions that begin with a value of a row are not

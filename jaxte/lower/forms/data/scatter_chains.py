@@ -35,7 +35,7 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     """The sum ``node`` with its terms at positions that are data added to one array; None where fewer than two are."""
     terms = signed_terms(node)
     axes = tuple(scope.order)
-    links = [link for term in terms if (link := _link(term, axes, scope)) is not None]
+    links = [link for term in terms if (link := _link(body, term, axes, scope)) is not None]
     links = [link for link in links if _alike(link[2], links[0][2])]
     if not 1 < len(links) or len(terms) > MOST_COPIES:
         return None
@@ -52,7 +52,7 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     return total
 
 
-def _link(term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
+def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
     """A term that may be added to others: a sum over all of ``axes`` that nothing but numbers is multiplied to."""
     expr, sign, numbers = _taken_apart(term)
     if not isinstance(expr, Reduce) or expr.reducer.name != "sum":
@@ -61,7 +61,7 @@ def _link(term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
         return None
     current = substitute(expr, dict(scope.table))
     assert isinstance(current, Reduce)
-    spec = recognise_scatter(axes, current)
+    spec = recognise_scatter(axes, current, body.policy.facts.pads_rows)
     if not isinstance(spec, ScatterSpec) or spec.scale is not None or spec.guard is not None:
         return None
     values = spec.values.body if sign > 0 else -spec.values.body

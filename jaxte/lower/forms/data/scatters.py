@@ -28,7 +28,7 @@ from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.data.recognise import FORMS, Position, ScatterSpec
+from jaxte.lower.forms.data.recognise import FORMS, Position, ScatterSpec, recognise_scatter
 from jaxte.lower.match.guarded_reads import guarded_reads
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
@@ -101,6 +101,9 @@ Source = Callable[[ScatterSpec, Sequence[Node]], Node]
 def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterator[Candidate]:
     """A scatter-add, and a product with the one-hot matrix of the positions."""
     node = wanted.node
+    if body.policy.facts.pads_rows:
+        in_rows = recognise_scatter(wanted.axes, node, True)
+        spec = in_rows if isinstance(in_rows, ScatterSpec) else spec
     values = prod(extent_of(e) for e in spec.values.shape)
     width = dtypes.width(node.dtype)
     moved = Work(scatter=values, stream=width * prod(map(extent_of, spec.shape)), kernel=1)
