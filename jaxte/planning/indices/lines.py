@@ -16,6 +16,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, cast
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.planning.asked import intermediates
 from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import is_index, term_of
@@ -23,6 +24,7 @@ from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 
 _FEWER = 8  # how many times fewer values there are than points
+_OPERATIONS = 16  # of a weight, in those of sums: with fewer in all, one more loop takes longer
 
 
 class Line(Compute):
@@ -66,7 +68,8 @@ def _on_a_line(weight: Expr, conditions: Sequence[Expr], node: Reduce, name: str
     if bounds is None:
         return None
     low, count = bounds[0], bounds[1] - bounds[0] + 1
-    if not 0 < count * _FEWER <= prod(map(extent, axes)):
+    points = prod(map(extent, axes))
+    if not 0 < count * _FEWER <= points or points * _OPERATIONS < intermediates().loop:
         return None
     axis = Axis("d", 0, count)
     own = linear(axis) + Linear({}, low)
