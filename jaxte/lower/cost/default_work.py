@@ -27,7 +27,7 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
     everywhere = points(axes) * points(node.axes)
     width = dtypes.width(node.dtype)
     shifted = shifted_axes(node)
-    fused = facts is not None and _is_fused(node, shifted, facts)
+    fused = facts is not None and _is_fused(axes, node, facts)
     taps = prod(extent_of(a.extent) for a in shifted)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
     if any(extent_of(a.extent) > LONGEST_UNROLLED for a in shifted):  # laid out before it is reduced
@@ -60,11 +60,13 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
     return own + Work(tap=slow * everywhere, transcendental=calls)
 
 
-def _is_fused(node: Reduce, shifted: Sequence[Axis], facts: Platform) -> bool:
-    """Whether products are summed as they are made, of slices or of rows that overlap."""
-    return facts.fuses_products and not (
-        facts.copies_overlaps and any(not among(a, node.axes) for a in shifted)
+def _is_fused(axes: Sequence[Axis], node: Reduce, facts: Platform) -> bool:
+    """Whether products are summed as they are made: of slices anywhere, of rows of the result that overlap where these are no array."""
+    overlap = facts.copies_overlaps and any(
+        sum(among(a, axes) for a in form.axes) > 1 and not _are_digits(form)
+        for form in forms_of([*node.exprs])
     )
+    return facts.fuses_products and not overlap
 
 
 def _fused_sums(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> Work:

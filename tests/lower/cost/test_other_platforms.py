@@ -190,3 +190,44 @@ def test_what_the_memory_of_a_gpu_holds_needs_no_tiles() -> None:
         assert ("lax.map" in forward) is tiled
     large = te.function(gaussians, platform="gpu", max_memory=2**20)
     assert "lax.map" in str(te.source(large, *points))
+
+
+def scores(q: Any, k: Any) -> Any:
+    """Products of the channels of each point with those of its neighbours in a window."""
+    c, n, m = q.shape
+    d = te.reduce_axis((0, c), "d")
+    return te.compute((9, 9, n, m), lambda p, s, i, j: te.sum(q[d, i, j] * k[d, i + p, j + s], axis=d), "s")
+
+
+def text_for(platform: str, build: Any, *shapes: Any) -> str:
+    return str(te.source(te.function(build, platform=platform), *shapes))
+
+
+def test_padded_windows_of_maxima_are_one_call_on_a_tpu_and_those_of_sums_are_slices() -> None:
+    x = struct(4, 32, 64, 64)
+    pools = {"max": te.ops.max_pool2d, "sum": te.ops.avg_pool2d}
+    called = {
+        name: "reduce_window" in text_for("tpu", lambda x, pool=pool: pool(x, 3, strides=1, padding=1), x)
+        for name, pool in pools.items()
+    }
+    assert called == {"max": True, "sum": False}
+
+
+def test_rows_that_overlap_are_blocks_on_a_tpu() -> None:
+    shapes = struct(32, 48, 48), struct(32, 56, 56)
+    tiled = {p: "jnp.tile" in text_for(p, scores, *shapes) for p in OTHERS}
+    assert tiled == {"gpu": True, "tpu": False}
+
+
+def test_weights_that_are_computed_sooner_than_a_loop_starts_are_no_lines() -> None:
+    def correlated(r: Any) -> Any:
+        """Averages whose weights fall with the distance, on both sides."""
+        b, n = r.shape
+        s = te.reduce_axis((0, n), "s")
+        return te.compute((b, n), lambda b, t: te.sum(te.exp(-((s - t) ** 2) / 100.0) * r[b, s], axis=s), "g")
+
+    lines = {
+        n: {p for p in ("cpu", *OTHERS) if "g_line" in text_for(p, correlated, struct(64, n))}
+        for n in (512, 2048)
+    }
+    assert lines == {512: {"cpu"}, 2048: {"cpu", *OTHERS}}

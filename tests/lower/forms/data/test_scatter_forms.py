@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -111,3 +112,31 @@ def test_positions_that_are_computed_where_they_are_used(name: str, rng: np.rand
     np.add.at(expected, np.asarray(places), h * np.cos(x[np.asarray(places)]))
     np.testing.assert_allclose(jax.vjp(lambda x: fn(x, a), x)[1](h)[0], expected, rtol=1e-5, atol=1e-6)
     assert "scatter-add" in fn.explain(x, a).forms["dx"]
+
+
+def between(x: te.Tensor, at: te.Tensor, f: te.Tensor) -> te.Tensor:
+    """Elements between two neighbours each, at positions that are data."""
+    k = te.reduce_axis((0, 2), "k")
+    return te.compute(
+        at.shape,
+        lambda b, p: te.sum(te.select(k == 0, 1 - f[b, p], f[b, p]) * x[b, at[b, p] + k], axis=k),
+        "y",
+    )
+
+
+@pytest.mark.parametrize(("platform", "axis"), [("cpu", 2), ("tpu", 0)])
+def test_rows_that_are_padded_are_long_ones(platform: str, axis: int) -> None:
+    rng = np.random.default_rng(0)
+    x, f = (rng.standard_normal(s).astype("float32") for s in ((8, 50), (8, 200)))
+    at, h = rng.integers(0, 49, (8, 200)).astype("int32"), rng.standard_normal((8, 200)).astype("float32")
+    fn = te.function(between, platform=platform)
+
+    def plain(x: jax.Array, f: jax.Array) -> jax.Array:
+        rows = jnp.arange(8)[:, None]
+        return (1 - f) * x[rows, at] + f * x[rows, at + 1]
+
+    pull = jax.vjp(lambda x, f: fn(x, at, f), x, f)[1]
+    for ours, theirs in zip(pull(h), jax.vjp(plain, x, f)[1](h), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+    text = str(te.source(fn, x, at, f)).partition("def backward")[2]
+    assert f"jnp.stack([1 - f, f], axis={axis})" in text and ".add(" in text
