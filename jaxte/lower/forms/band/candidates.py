@@ -27,7 +27,7 @@ def band_candidates(body: Body, spec: BandSpec, wanted: Wanted) -> Iterator[Cand
     """Blocks of rows against the columns that they meet, skewed by reshape; one slice after the other."""
     blocks = partial(band_source, spec, skewed=skewed_band(spec))
     yield way(body, wanted, BLOCKS, band_work(spec), spec.operands, partial(blocks, assign=body.shared))
-    refusal = refusal_of_slices(spec)
+    refusal = refusal_of_slices(spec, body.policy.facts)
     if refusal is None:
         slices = partial(slices_source, spec, assign=body.shared)
         yield way(body, wanted, SLICES, slices_work(spec, body.policy.facts), spec.operands, slices)

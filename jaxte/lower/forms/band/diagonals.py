@@ -12,6 +12,12 @@ the last one:
 XLA makes a single loop of all of it, which holds nothing in between. Blocks multiply about twice as many elements, most of them
 zeros where windows are short, but faster ones; they are better where windows are long. Sums over further axes are products of matrices,
 and no slices. Numbers of 16 bits would be rounded at each diagonal.
+
+Scores have a sum for each row of each diagonal,
+
+    scores         stack([sum(X * Y[s * z:s * z + N], axis=1) for z in range(W)], axis=1)
+
+which are slices where XLA sums products as it makes them and blocks are copies.
 """
 
 from __future__ import annotations
@@ -21,13 +27,14 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
-from jaxte.lang.identity import identical, place_of
+from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Name
-from jaxte.lower.arrays.loops import Each, Loop, Total, loop
+from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Step, Transpose
+from jaxte.lower.arrays.reductions import Reduced
+from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Reshape, Step, Transpose
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.code.spec import Refusal
@@ -37,15 +44,16 @@ from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSE
 from jaxte.lower.forms.band.write_blocks import Assign
 from jaxte.lower.limits import FEWEST_DIAGONALS, LONGEST_UNROLLED, MOST_DIAGONALS
 
+_LOOPS = "pqrsuvw"
 _SHORTEST = 4  # bytes of the numbers that may be added one after the other
 
 
-def refusal_of_slices(spec: BandSpec) -> Refusal | None:
+def refusal_of_slices(spec: BandSpec, facts: Platform) -> Refusal | None:
     """Why ``spec`` is no sum of slices; None where it is one."""
-    own = {role for d in (spec.first, spec.second) for role in d.roles if isinstance(role, Axis)}
     if spec.kind == SCORES:
-        return Refusal("")  # each element is a sum of its own
-    if not own <= set(spec.out):
+        if not (facts.copies_overlaps and facts.fuses_products):
+            return Refusal("")  # each element is a sum of its own
+    elif _summed(spec):
         return Refusal("there is a matrix product on each diagonal")
     if spec.kind == TRANSPOSED and any(band.stride > 1 for band in spec.bands):
         return Refusal("the rows of a column are some diagonals apart")
@@ -64,7 +72,8 @@ def slices_work(spec: BandSpec, facts: Platform) -> Work:
     sizes = {role: d.extent(role) for d in (spec.first, spec.second) for role in d.roles}
     for number, band in enumerate(spec.bands):
         sizes |= {Part(ROW, number): band.rows, Part(COLUMN, number): band.columns}
-    result = prod(sizes[role] for role in spec.out)
+    scored = spec.kind == SCORES
+    result = prod(sizes[role] for role in _order(spec))
     width = max(_width(d) for d in (spec.first, spec.second))
     padded = sum(
         _width(d) * prod(d.extent(r) + sum(_zeros_around(spec, r)) for r in d.roles)
@@ -75,13 +84,33 @@ def slices_work(spec: BandSpec, facts: Platform) -> Work:
     met = slices * width * _behind_rows(spec, sizes)
     taps = result * slices * max(1, width // 4) * (1 if met <= facts.near else 2)
     copied = 2 * width * result if padded else 0
-    return Work(tap=taps, stream=copied, kernel=1, temporaries=padded) + long_text(slices)
+    return Work(tap=taps, stream=copied, kernel=slices if scored else 1, temporaries=padded) + long_text(
+        slices
+    )
 
 
 def _behind_rows(spec: BandSpec, sizes: Mapping[Part | Axis, int]) -> int:
     """The extent of all dimensions of the result that come after the last one that is sliced."""
-    last = max(n for n, role in enumerate(spec.out) if isinstance(role, Part))
-    return prod(sizes[role] for role in spec.out[last + 1 :])
+    order = _order(spec)
+    last = max(n for n, role in enumerate(order) if isinstance(role, Part))
+    return prod(sizes[role] for role in order[last + 1 :])
+
+
+def _summed(spec: BandSpec) -> tuple[Axis, ...]:
+    """The axes of both operands that the result has not."""
+    roles = dict.fromkeys((*spec.first.roles, *spec.second.roles))
+    return tuple(r for r in roles if isinstance(r, Axis) and not among(r, spec.out))
+
+
+def _order(spec: BandSpec) -> tuple[Part | Axis, ...]:
+    """The dimensions of what is made on a diagonal: the result's, and what is summed where the first operand has it."""
+    order: list[Part | Axis] = [r for r in spec.out if not _is_diagonal(r)]
+    for axis in reversed(_summed(spec)):
+        behind = (
+            spec.first.roles[place_of(axis, spec.first.roles) + 1 :] if among(axis, spec.first.roles) else ()
+        )
+        order.insert(next((place_of(r, order) for r in behind if among(r, order)), len(order)), axis)
+    return tuple(order)
 
 
 def slices_source(spec: BandSpec, operands: Sequence[Node], assign: Assign) -> Node:
@@ -92,12 +121,39 @@ def slices_source(spec: BandSpec, operands: Sequence[Node], assign: Assign) -> N
     ]
     loops = _loops(spec)
     first, second = (_factor(spec, node, roles, loops) for node, roles in found)
-    total = Total(Each(Apply(MULTIPLY, (first, second)), loops))
+    product = Apply(MULTIPLY, (first, second))
+    total = _side_by_side(spec, product, loops) if spec.kind == SCORES else Total(Each(product, loops))
     return total if spec.scale is None else Apply(MULTIPLY, (operands[2], total))
+
+
+def _side_by_side(spec: BandSpec, product: Node, loops: Sequence[Loop]) -> Node:
+    """The sums of the products on each diagonal, as a dimension of the result for each band; of bands that are next to each other in one stack."""
+    order = _order(spec)
+    found: Node = Reduced("sum", product, tuple(place_of(a, order) for a in _summed(spec)))
+    for at, run in _runs(spec.out):
+        own = tuple(_loop_of(role, loops) for role in run)
+        found = Stacked((Each(found, own),), at)
+        if len(own) > 1:
+            extents = (*found.shape[:at], *(as_expr(o.count) for o in own), *found.shape[at + 1 :])
+            found = apply_steps(found, [Reshape(extents)])
+    return found
+
+
+def _runs(out: Sequence[Part | Axis]) -> list[tuple[int, list[Part | Axis]]]:
+    """The diagonals among ``out`` that are next to each other, and where they begin."""
+    found: list[tuple[int, list[Part | Axis]]] = []
+    for at, role in enumerate(out):
+        if _is_diagonal(role):
+            if not (at and _is_diagonal(out[at - 1])):
+                found.append((at, []))
+            found[-1][1].append(role)
+    return found
 
 
 def _loops(spec: BandSpec) -> tuple[Loop, ...]:
     """The diagonals of each band, called as their axis is."""
+    if spec.kind == SCORES:  # no operand has the diagonals
+        return tuple(loop(name, band.window) for name, band in zip(_LOOPS, spec.bands, strict=False))
     own = [
         spec.first.array.axes[place_of(Part(DIAGONAL, number), spec.first.roles)]
         for number in range(len(spec.bands))
@@ -108,7 +164,7 @@ def _loops(spec: BandSpec) -> tuple[Loop, ...]:
 def _operand(spec: BandSpec, dims: Dims, node: Node, assign: Assign) -> tuple[Node, tuple[Part | Axis, ...]]:
     """An operand that is long enough for each slice, and its roles; those of the result are in the result's order."""
     of_result = [(r, n) for n, r in enumerate(dims.roles) if not _is_diagonal(r)]
-    ordered = iter(sorted(of_result, key=lambda pair: place_of(_of_result(spec, pair[0]), spec.out)))
+    ordered = iter(sorted(of_result, key=lambda pair: place_of(_of_result(spec, pair[0]), _order(spec))))
     order = tuple(n if _is_diagonal(r) else next(ordered)[1] for n, r in enumerate(dims.roles))
     roles = tuple(dims.roles[n] for n in order)
     widths = tuple((as_expr(a), as_expr(b)) for a, b in (_zeros_around(spec, role) for role in roles))
@@ -121,7 +177,7 @@ def _factor(spec: BandSpec, node: Node, roles: Sequence[Part | Axis], loops: Seq
     """An operand at one position of each loop, with the dimensions of the result."""
     entries: list[Entry] = []
     left = list(roles)  # of the operand, in the order of the result
-    for role in spec.out:
+    for role in _order(spec):
         while left and _is_diagonal(left[0]):
             entries.append(_turn(left.pop(0), loops))
         there = left and identical(_of_result(spec, left[0]), role)
@@ -156,8 +212,12 @@ def _position(constant: int, factor: int, turn: Axis) -> Expr:
 
 
 def _turn(role: Part | Axis, loops: Sequence[Loop]) -> Axis:
+    return _loop_of(role, loops).axis
+
+
+def _loop_of(role: Part | Axis, loops: Sequence[Loop]) -> Loop:
     assert isinstance(role, Part)
-    return loops[role.band].axis
+    return loops[role.band]
 
 
 def _is_diagonal(role: Part | Axis) -> bool:

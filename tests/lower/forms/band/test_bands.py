@@ -59,12 +59,16 @@ def weighted(step: int = 1, before: int = 0, stride: int = 1) -> Callable[[Tenso
 
 
 def agree(
-    build: Callable[..., Tensor], shapes: list[tuple[int, ...]], expect: int = 3, form: str = BLOCKS
+    build: Callable[..., Tensor],
+    shapes: list[tuple[int, ...]],
+    expect: int = 3,
+    form: str = BLOCKS,
+    platform: str = "cpu",
 ) -> str:
     """Value and adjoints by ``form`` beside the interpreter; at least ``expect`` of them are in it."""
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
-    fn = te.function(build, forms={"*": form})
+    fn = te.function(build, forms={"*": form}, platform=platform)
     inputs = [te.placeholder(s, name=n) for s, n in zip(shapes, "ABC", strict=False)]
     output = build(*inputs)
     head = te.placeholder(output.shape, name="H")
@@ -157,11 +161,14 @@ def test_a_scale_and_functions_of_the_operands() -> None:
     st.sampled_from([1, 2, 3, -1, -2]),
     st.integers(-3, 9),
     st.sampled_from([1, 1, 2, 3]),
-    st.sampled_from([BLOCKS, SLICES]),
+    st.sampled_from([(BLOCKS, "cpu"), (SLICES, "cpu"), (SLICES, "tpu")]),
     st.integers(0, 99),
 )
-def test_random_bands(n: int, window: int, step: int, before: int, stride: int, form: str, seed: int) -> None:
+def test_random_bands(
+    n: int, window: int, step: int, before: int, stride: int, chosen: tuple[str, str], seed: int
+) -> None:
     """Any part of the band may lie outside of the columns."""
+    form, platform = chosen
     rng = np.random.default_rng(seed)
     columns = int(rng.integers(1, 40))
     for build, shapes in (
@@ -179,7 +186,7 @@ def test_random_bands(n: int, window: int, step: int, before: int, stride: int, 
             topological_order(tensors)
         )  # a band without columns has zeros as adjoints, which read no head
         expected = te.interpret(tensors, {t: a for t, a in feeds.items() if t in needed})
-        own = pulled(te.function(build, forms={"*": form}), arrays, ones)
+        own = pulled(te.function(build, forms={"*": form}, platform=platform), arrays, ones)
         for found, wanted in zip(own, expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
 
@@ -226,6 +233,31 @@ def test_slices(step: int, before: int) -> None:
 
 def test_slices_of_windows_that_move_by_a_stride() -> None:
     agree(weighted(2, 4, 3), [(2, 11, 6), (2, 37, 3)], expect=1, form=SLICES)
+
+
+@pytest.mark.parametrize(
+    ("step", "before", "stride"), [(1, 0, 1), (1, 4, 1), (2, -1, 1), (3, 14, 2), (-1, -4, 1), (-2, 3, 1)]
+)
+def test_scores_as_slices(step: int, before: int, stride: int) -> None:
+    """A sum for each diagonal, where a platform sums products as it makes them and copies rows that overlap."""
+    text = agree(
+        scores(6, step, before, stride), [(2, 37, 3), (2, 41, 3)], expect=1, form=SLICES, platform="tpu"
+    )
+    assert "for p in range(6)]" in text
+
+
+def test_scores_as_slices_of_several_bands_and_summed_axes() -> None:
+    text = agree(
+        volume((3, 5), (1, 1), (1, 2), (1, 1)), [(2, 11, 20), (2, 10, 19)], 1, SLICES, platform="tpu"
+    )
+    assert "for p in range(3) for q in range(5)]" in text
+
+    def build(q: Tensor, k: Tensor) -> Tensor:
+        a, b = te.reduce_axis((0, 2), "a"), te.reduce_axis((0, 3), "b")
+        body = lambda w, head, row: te.sum(q[a, row, head, b] * k[b, row + w, a], axis=[a, b])  # noqa: E731
+        return te.compute((6, 2, 21), body, "S")
+
+    agree(build, [(2, 21, 2, 3), (3, 26, 2)], 1, SLICES, platform="tpu")
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2, 0)])
