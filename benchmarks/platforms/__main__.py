@@ -51,7 +51,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=FIGURES)
     parser.add_argument("--stale", action="store_true", help="only cases whose emitted text changed since")
     parser.add_argument(
-        "--texts", type=Path, help="a folder to keep the compiled texts in, for benchmarks/platforms/kernels.py"
+        "--texts",
+        type=Path,
+        help="a folder to keep the compiled texts in, for benchmarks/platforms/kernels.py",
     )
     options = parser.parse_args()
     data = json.loads(options.json.read_text()) if options.json.exists() else {}

@@ -16,6 +16,7 @@ from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.masked_weights import with_masked_weights
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
+from jaxte.planning.indices.extrema import one_axis_apart
 from jaxte.planning.indices.fewer_elements import at_terms, with_elements
 from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.shaped import with_shapes
@@ -23,7 +24,6 @@ from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.turned_factors import with_turned_factors
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed, with_tables_first
-from jaxte.planning.orders.extrema import one_axis_apart
 from jaxte.planning.orders.factor_pairs import in_pairs
 from jaxte.planning.orders.geometric import in_blocks
 from jaxte.planning.orders.winners import by_doubling
