@@ -61,6 +61,51 @@ def test_tiles_and_memory_of_the_chip() -> None:
     assert array_bytes("(bf16[4], pred[4])") == 12
 
 
+TPU = """HloModule jit_f
+
+ENTRY %main (x: f32[8,128]) -> f32[8,128] {
+  %x = f32[8,128]{1,0:T(8,128)} parameter(0)
+  %copy-start = (f32[8,128]{1,0:T(8,128)S(1)}, f32[8,128]{1,0:T(8,128)}, u32[]{:S(2)}) copy-start(%x)
+  %copy-done = f32[8,128]{1,0:T(8,128)S(1)} copy-done(%copy-start)
+  %slice-start = ((f32[8,128]{1,0:T(8,128)}), f32[4,128]{1,0:T(4,128)S(1)}, s32[]{:S(2)}) slice-start(%x), slice={[0:4], [0:128]}
+  %slice-done = f32[4,128]{1,0:T(4,128)S(1)} slice-done(%slice-start)
+  %whole = f32[8,128]{1,0:T(8,128)S(1)} custom-call(%slice-done, %slice-done), custom_call_target="ConcatBitcast"
+  ROOT %sum = f32[8,128]{1,0:T(8,128)} add(%copy-done, %whole)
+}
+"""
+
+
+def test_copies_between_memories_are_what_they_move() -> None:
+    text = parsed(TPU, "tpu")
+    spent = text.of(text.entry)
+    assert spent.kernels == 1 and spent.bytes == 4 * 128 * (8 + 4 + 8)
+
+
+def test_figures_by_an_earlier_model_are_marked() -> None:
+    def side(model: int) -> dict[str, Any]:
+        return {
+            "seconds": 1e-6,
+            "bytes": 1.0,
+            "kernels": 1,
+            "temporaries": 0,
+            "trips": 0,
+            "operations": {},
+            "model": model,
+        }
+
+    for platform, marked in (("gpu", False), ("tpu", True)):
+        (table,) = tables(
+            {platform: {"corpus": {"blur": {"forward": {"jaxte": side(1), "plain": side(1)}}}}}
+        ).values()
+        assert ("1.00*" in table) is marked
+    assert (
+        "1.00*"
+        not in tables(
+            {"tpu": {"corpus": {"blur": {"forward": {"jaxte": side(2), "plain": side(2)}}}}}
+        ).popitem()[1]
+    )
+
+
 def test_the_page_says_what_is_below_and_what_failed() -> None:
     def side(seconds: float, **operations: int) -> dict[str, Any]:
         counted = {"bytes": 1e6, "kernels": 2, "temporaries": 0, "trips": 0}

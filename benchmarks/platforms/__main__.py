@@ -3,7 +3,7 @@
     python benchmarks/platforms --platform gpu                       # all groups; in the environment that has the compiler
     python benchmarks/platforms --platform tpu --group corpus        # one of cases, corpus, raised, operators
     python benchmarks/platforms --platform gpu --only sobel          # some functions; the other figures stay
-    python benchmarks/platforms --platform gpu --stale               # cases whose emitted text is not the one that was measured
+    python benchmarks/platforms --platform gpu --stale               # cases whose emitted text is not the one that was measured, figures by an earlier model
     python benchmarks/platforms --page                               # docs/platforms.md alone, from docs/platforms.json
 
 ``make platforms`` makes an environment for each compiler and runs them all. Figures are written after each function.
@@ -26,6 +26,7 @@ sys.path[0] = str(ROOT / "benchmarks")
 
 from platforms.compilations import Compilations  # noqa: E402
 from platforms.functions import GROUPS, listed  # noqa: E402
+from platforms.kernels import is_earlier  # noqa: E402
 from platforms.page import page, ratio, tables  # noqa: E402
 from platforms.texts import HASHED, TEXTS, text_hash  # noqa: E402
 from platforms.topology import DEVICES  # noqa: E402
@@ -49,7 +50,11 @@ def main() -> None:
     )
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--json", type=Path, default=FIGURES)
-    parser.add_argument("--stale", action="store_true", help="only cases whose emitted text changed since")
+    parser.add_argument(
+        "--stale",
+        action="store_true",
+        help="only functions whose emitted text changed since, or whose figures are by an earlier model",
+    )
     parser.add_argument(
         "--texts",
         type=Path,
@@ -62,8 +67,13 @@ def main() -> None:
         known = data.get(options.platform, {})
         wanted = [(g, n) for g, n in wanted if n not in known.get(g, {})]
     if options.stale:
-        known = data.get(TEXTS, {}).get(options.platform, {})
-        wanted = [(g, n) for g, n in wanted if g in HASHED and text_hash(n, options.platform) != known.get(n)]
+        known, taken = data.get(TEXTS, {}).get(options.platform, {}), data.get(options.platform, {})
+        wanted = [
+            (g, n)
+            for g, n in wanted
+            if is_earlier(taken.get(g, {}).get(n, {}), options.platform)
+            or (g in HASHED and text_hash(n, options.platform) != known.get(n))
+        ]
     with closing(Compilations(options.limit, options.texts)) as compilations:
         for group, name in wanted if options.platform else ():
             start = time.perf_counter()

@@ -6,6 +6,7 @@ What the model cannot know: atomics, occupancy, caches, cuDNN's choice among alg
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -48,6 +49,8 @@ COUNTED = (
     "custom-call",
 )
 UNKNOWN_TRIPS = 10
+# which reading of the text the seconds are by, where it is not the first: 2 counts copies between memories as what they move
+MODELS = {"tpu": 2}
 _ON_CHIP = "S(1)"
 
 
@@ -247,4 +250,13 @@ def figures(program: Any, platform: str) -> dict[str, Any]:
         "trips": spent.trips,
         "temporaries": program.memory_analysis().temp_size_in_bytes,
         "operations": {k: n for k in COUNTED if (n := sum(i.kind == k for i in every))},
+        "model": MODELS.get(platform, 1),
     }
+
+
+def is_earlier(found: Mapping[str, Any], platform: str) -> bool:
+    """Whether the figures of a pass, or of all, are by an earlier model."""
+    sides = [side for side in found.values() if isinstance(side, Mapping)]
+    return ("seconds" in found and found.get("model", 1) != MODELS.get(platform, 1)) or any(
+        is_earlier(s, platform) for s in sides
+    )
