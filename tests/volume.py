@@ -56,7 +56,6 @@ from tests.xla_flags import OLDER_EMITTERS
 
 SECONDS = 90  # of the processor's time: more is a defect too
 BATCH = 250  # programs of one process, which never gives back what XLA compiled
-# `single 3120004` ends the process: XLA's own compiler gives up on jax.vjp of its text ("Failed to infer result type(s)"); what te.function runs is compiled.
 QUICK_XLA = f"{OLDER_EMITTERS} --xla_cpu_parallel_codegen_split_count=1"
 COUNTED = 4000  # of those that are not compiled
 STAGES: tuple[dict[str, Any], ...] = (

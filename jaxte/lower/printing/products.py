@@ -66,7 +66,12 @@ def _position(node: reductions.Position, to: Writer) -> Written:
 def _combined(node: reductions.Combined, to: Writer) -> Written:
     operands, starts = ([to.text(n) for n in own] for own in (node.arrays, node.starts))
     listed = [own[0] if len(own) == 1 else tuple_text(own) for own in (operands, starts)]
-    return call("lax.reduce", *listed, combiner_source(node.reducer), tuple_text(map(str, node.axes)))
+    return call(
+        "lax.reduce",
+        *listed,
+        combiner_source(node.reducer, of_elements=True),
+        tuple_text(map(str, node.axes)),
+    )
 
 
 def _reduce_window(node: reductions.ReduceWindow, to: Writer) -> Written:
