@@ -295,7 +295,7 @@ def _join_divisions(form: Linear) -> Linear:
     for atom, coefficient in list(form.terms.items()):
         if not (isinstance(atom, Call) and form.terms.get(atom) == coefficient):
             continue
-        if atom.op is FLOOR_DIVIDE:
+        if atom.op is FLOOR_DIVIDE and len(form.terms) > 1:
             numerator, divisor = linear(atom.args[0]), atom.args[1].value  # type: ignore[attr-defined]
             multiple = _multiple(form, numerator)
             if multiple and abs(coefficient + multiple * divisor) < abs(coefficient):
@@ -305,19 +305,30 @@ def _join_divisions(form: Linear) -> Linear:
                 form = digit
         elif atom.op is MOD:
             numerator, divisor = linear(atom.args[0]), atom.args[1].value  # type: ignore[attr-defined]
-            quotient = floor_divide(numerator, divisor)
-            if _multiple(form, numerator) == -coefficient and numerator.terms:
-                form = form - numerator * -coefficient - Linear({atom: coefficient})
-                form = form + quotient * (-coefficient * divisor)
-            elif quotient.terms and _multiple(form, quotient) == coefficient * divisor:
-                form = form - quotient * (coefficient * divisor) - Linear({atom: coefficient})
-                form = form + numerator * coefficient
+            if (
+                len(form.terms) > 1
+                and (joined := _without_remainder(form, atom, numerator, divisor)) is not None
+            ):
+                form = joined
             elif coefficient < 0 and form.constant == coefficient * (1 - divisor):
                 # c - 1 - e % c == (-1 - e) % c, unless that makes coefficients larger
                 turned = mod(numerator * -1 - Linear({}, 1), divisor)
                 if _size(turned) <= _size(Linear({atom: 1})):
                     form = form - Linear({atom: coefficient}, form.constant) + turned * -coefficient
     return form
+
+
+def _without_remainder(form: Linear, atom: Call, numerator: Linear, divisor: int) -> Linear | None:
+    """``form`` with ``n`` or multiples of ``n // divisor`` beside ``atom``, which is ``n % divisor``, as the other one of these; None where there are none."""
+    coefficient = form.terms[atom]
+    if numerator.terms and _multiple(form, numerator) == -coefficient:
+        form = form - numerator * -coefficient - Linear({atom: coefficient})
+        return form + floor_divide(numerator, divisor) * (-coefficient * divisor)
+    quotient = floor_divide(numerator, divisor)
+    if quotient.terms and _multiple(form, quotient) == coefficient * divisor:
+        form = form - quotient * (coefficient * divisor) - Linear({atom: coefficient})
+        return form + numerator * coefficient
+    return None
 
 
 def _digit(form: Linear, atom: Call) -> Linear | None:

@@ -245,8 +245,8 @@ def test_conditions_of_many_paths() -> None:
 
 def test_solutions_that_pin_the_same_variables_are_written_out_once(monkeypatch) -> None:
     """A remainder of a sum of remainders, whose quotients may be pinned in any order."""
-    written, flat = [], pinning._flat
-    monkeypatch.setattr(pinning, "_flat", lambda found, own: written.append(found.key()) or flat(found, own))
+    written, tidied = [], pinning._tidied
+    monkeypatch.setattr(pinning, "_tidied", lambda parts: written.append(tuple(parts)) or tidied(parts))
     i, y = te.reduce_axis((0, 60), "i"), te.var("y")
     domain = te.Domain([i], [te.equal(((i // 3 % 7 + i // 5 % 6) // 2 + i % 4) % 8, y)])
     assert smallest_box.smallest_box(domain) is not None

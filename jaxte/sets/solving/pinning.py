@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from jaxte.lang.budget import Budget
-from jaxte.lang.expr import Call, Expr, call, conjuncts
+from jaxte.lang.expr import Axis, Call, Expr, call, conjuncts
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
@@ -20,6 +20,9 @@ from jaxte.sets.conditions import nonnegative_forms, tidy
 from jaxte.sets.solving.elimination import Solution, mentions
 
 Choice = tuple[Solution, list[Expr]]
+
+
+_Parts = tuple[Sequence[Expr], int]  # what has to hold together, and its number of nodes
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,20 @@ class _Written:
 
 
 class Pinning:
-    """Solutions under ``conditions`` without the variables that have one value.
+    """Solutions over ``variables`` under ``conditions`` without the variables that have one value.
 
-    Work is counted as if each solution were written out wherever it is met, so that what is found does not depend on what was met before.
+    Work is counted as if each solution were written out wherever it is met, so that what is found does not depend on what was met before. A solution
+    with one variable less has most conditions as they were, so each is kept by the values of its own variables.
     """
 
-    def __init__(self, conditions: Sequence[Expr], budget: Budget) -> None:
-        self._conditions, self._budget = conditions, budget
+    def __init__(self, variables: Sequence[Expr], conditions: Sequence[Expr], budget: Budget) -> None:
+        # of a variable that is no axis a condition does not say at once whether it has it
+        self._conditions = [
+            (c, [v for v in variables if v in c.free or not isinstance(v, Axis)]) for c in conditions
+        ]
+        self._budget = budget
         self._met: dict[tuple[Expr, ...], _Written] = {}
+        self._parts: dict[tuple[Expr, ...], _Parts] = {}
 
     def choices(self, found: Solution) -> list[Choice]:
         """``found``, and the same without its variables of one value, beginning with each of these; with the conditions of each.
@@ -57,32 +66,44 @@ class Pinning:
         return choices
 
     def _written(self, found: Solution) -> _Written:
-        key = found.key()
+        table = {v: from_linear(form) for v, form in found.values.items()}
+        guards = _guards(found)
+        key = (*found.free, *table.values(), *guards)
         if key in self._met:
             self._budget.spend(self._met[key].size)
-        else:
-            flat = _flat(found, self._conditions)
-            size = sum(len(postorder(c)) for c in flat)
-            self._budget.spend(size)
-            conditions = _tidied(flat)
-            self._met[key] = _Written(conditions, size, pinned(found.free, forms_of(conditions)))
+            return self._met[key]
+        parts = [*map(_in_parts, guards)]
+        for condition, own in self._conditions:
+            at = (condition, *map(table.__getitem__, own))
+            if at not in self._parts:
+                self._parts[at] = _in_parts(substitute(condition, table))
+            parts.append(self._parts[at])
+        size = sum([nodes for _, nodes in parts])
+        self._budget.spend(size)
+        conditions = _tidied([part for together, _ in parts for part in together])
+        self._met[key] = _Written(conditions, size, pinned(found.free, forms_of(conditions)))
         return self._met[key]
+
+
+def _guards(found: Solution) -> list[Expr]:
+    return [call(EQUAL, from_linear(guard), 0) for guard in found.guards]
+
+
+def _in_parts(condition: Expr) -> _Parts:
+    together = conjuncts(condition)
+    return together, sum(len(postorder(part)) for part in together)
 
 
 def transformed(found: Solution, conditions: Sequence[Expr]) -> list[Expr]:
     """``conditions`` and the solution's guards in terms of the free variables."""
-    return _tidied(_flat(found, conditions))
+    table = {v: from_linear(form) for v, form in found.values.items()}
+    whole = [*_guards(found), *(substitute(c, table) for c in conditions)]
+    return _tidied([part for c in whole for part in conjuncts(c)])
 
 
 def forms_of(conditions: Iterable[Expr]) -> list[Linear]:
     """Forms that are at least 0 where ``conditions`` hold; none for those that are no comparisons of affine forms."""
     return [form for c in conditions for form in nonnegative_forms(c)]
-
-
-def _flat(found: Solution, conditions: Sequence[Expr]) -> list[Expr]:
-    table = {v: from_linear(form) for v, form in found.values.items()}
-    guards = [call(EQUAL, from_linear(g), 0) for g in found.guards]
-    return [part for c in [*guards, *(substitute(c, table) for c in conditions)] for part in conjuncts(c)]
 
 
 def _tidied(flat: Sequence[Expr]) -> list[Expr]:
@@ -94,7 +115,12 @@ def pinned(variables: Iterable[Expr], forms: Sequence[Linear]) -> tuple[Expr, Li
 
     Where the value is none, the other variables break one of ``forms``, which have to hold with the value put in.
     """
-    return min(pins(variables, forms), key=lambda pin: _length(pin[1]), default=None)
+    found = [(variable, value, from_linear(value)) for variable, value in pins(variables, forms)]
+    nodes = [len(postorder(written)) for _, _, written in found]
+    fewest = [pin for pin, own in zip(found, nodes, strict=True) if own == min(nodes)]
+    # the text is made where the nodes do not tell
+    best = min(fewest, key=lambda pin: _length(pin[2])) if len(fewest) > 1 else (*fewest, None)[0]
+    return None if best is None else best[:2]
 
 
 def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[tuple[Expr, Linear]]:
@@ -107,19 +133,17 @@ def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[tuple[E
         for low in above:
             factor = low.terms[variable]
             for high in below:
+                if low.terms.keys() != high.terms.keys():  # most pairs, which add up to no number
+                    continue
                 width = low + high
                 # 0 <= low == factor * q - ... and 0 <= high == width - low
                 if width.is_constant and 0 <= width.constant < factor:
                     yield variable, floor_divide(high.without(variable), factor)
 
 
-def _length(value: Linear) -> tuple[int, int]:
-    return _length_of(from_linear(value))
-
-
 @lru_cache(maxsize=4096)  # what is pinned next has most of the values that were to choose from before
-def _length_of(written: Expr) -> tuple[int, int]:
-    return len(postorder(written)), len(text(written))
+def _length(written: Expr) -> int:
+    return len(text(written))
 
 
 def _hides(form: Linear, variable: Expr) -> bool:

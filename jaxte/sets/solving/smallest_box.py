@@ -57,7 +57,7 @@ def _smallest(domain: Domain, budget: Budget, most_open: int) -> DomainTransform
     limits = range_conditions(every, ranges)
     best: tuple[tuple[int, ...], DomainTransformation] | None = None
     solved = solutions([*unfolded, *divisions.equations], every)
-    pinning = Pinning([*limits, *others], budget)
+    pinning = Pinning(every, [*limits, *others], budget)
     choices = [choice for found in solved for choice in pinning.choices(found)]
     looked_at: set[tuple[Expr, ...]] = set()
     for order, (found, conditions) in _fewest_free(choices):
