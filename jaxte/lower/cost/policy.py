@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -140,7 +141,7 @@ class Policy:
         budget_bytes(self.max_memory)
         _check_forms(self.forms)
 
-    @property
+    @cached_property  # each operation of a body asks
     def facts(self) -> Platform:
         return platform_of(self.platform)
 

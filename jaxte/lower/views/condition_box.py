@@ -105,6 +105,10 @@ def forms_of_condition(condition: Expr, scope: Scope) -> list[Linear]:
 
 def box_of(condition: Expr, scope: Scope) -> Box | None:
     """The slice of one dimension at which ``condition`` holds; None where it is no such condition."""
+    return scope.once(("box", condition), lambda: _box_of(condition, scope))
+
+
+def _box_of(condition: Expr, scope: Scope) -> Box | None:
     sides = _sides(condition, scope)
     if sides is None:
         return None
