@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from jaxte.lower.cost.platforms import Platform
+from platforms.facts import CASES
 from platforms.kernels import array_bytes, parsed
 from platforms.page import page, ratio, tables
 from platforms.texts import recorded, text_hash
@@ -117,6 +120,12 @@ def test_the_page_says_what_is_below_and_what_failed() -> None:
     text = page({"gpu": {"corpus": {"blur": {"forward": slow, "forward + backward": failed}}}})
     (table,) = tables({"gpu": {"corpus": {"blur": {"forward": slow, "forward + backward": failed}}}}).values()
     assert "below 0.97: blur 0.50" in text and "no such kernel" in table and "none / 1 scatter" in table
+
+
+def test_cases_of_facts_are_of_facts() -> None:
+    known = {f.name: f.type for f in fields(Platform)}
+    assert CASES.keys() <= known.keys()
+    assert all((other is None) is (known[fact] == "bool") for fact, (_, other) in CASES.items())
 
 
 TEXTS = list(recorded(json.loads((Path(__file__).parents[1] / "docs" / "platforms.json").read_text())))
