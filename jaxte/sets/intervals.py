@@ -273,10 +273,16 @@ def stays_in(form: Linear, extent: Expr | Linear) -> bool:
     return low is not None and room is not None and nonnegative(low) and nonnegative(room - constant(1))
 
 
+@lru_cache(maxsize=4096)  # steps of planning and of lowering ask of the same reads in turn
+def index_stays_in(index: Expr, extent: Expr) -> bool:
+    """:func:`stays_in` of the form of an index."""
+    return stays_in(linear(index), extent)
+
+
 def surely_inside(read: Read) -> bool:
     """Whether the axes' own ranges keep every affine index of the read in range."""
     return all(
-        stays_in(linear(index), as_expr(extent))
+        index_stays_in(index, as_expr(extent))
         for index, extent in zip(read.indices, read.tensor.shape, strict=True)
         if not reads_of(index)
     )

@@ -24,7 +24,7 @@ from jaxte.lower.forms.data.gather_candidates import GATHER, ONE_HOT, form_of, o
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
-from jaxte.sets.intervals import at_most, constant, dims_of, known, nonnegative, stays_in
+from jaxte.sets.intervals import at_most, constant, dims_of, index_stays_in, known, nonnegative
 from jaxte.tensors.facts import values_in
 
 # an index, the same where it is no data, and the extent of its dimension
@@ -188,4 +188,4 @@ def _outside(node: Read, has_data: bool) -> Scalar:
 
 def _inside(index: Expr | None, extent: Expr | int) -> bool:
     """Whether an affine index is known to stay in range."""
-    return index is not None and stays_in(linear(index), as_expr(extent))
+    return index is not None and index_stays_in(index, as_expr(extent))

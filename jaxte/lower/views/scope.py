@@ -20,7 +20,7 @@ from jaxte.lower.views.mixed_radix import Digits, digits_of, digits_wanted, is_r
 from jaxte.lower.views.view import view
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import known, plus, stays_in
+from jaxte.sets.intervals import index_stays_in, known, plus
 from jaxte.sets.resolved import simplify
 
 T = TypeVar("T")
@@ -160,6 +160,6 @@ class Scope:
 def is_inside(read: Read, scope: Scope) -> bool:
     """Whether ``read`` is in range at every point of ``scope``."""
     return all(
-        is_index(index) and not reads_of(index) and stays_in(linear(scope.index(index)), as_expr(extent))
+        is_index(index) and not reads_of(index) and index_stays_in(scope.index(index), as_expr(extent))
         for index, extent in zip(read.indices, read.tensor.shape, strict=True)
     )
