@@ -11,7 +11,7 @@ from jaxte.autodiff.sums.merge import merge, typed, zero_of
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.scalar import Contribution, contributions
-from jaxte.autodiff.terms.shared import with_shared
+from jaxte.autodiff.terms.shared import points_of, with_shared
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
@@ -89,7 +89,7 @@ def _solved_block(
     assert isinstance(output, Compute)
     targets = target_axes(output, input, prefix)
     if not prefix:
-        parts = with_shared(parts, output.axes, f"shared_{output.name}")
+        parts = with_shared(parts, points_of(parts, output.axes), f"shared_{output.name}")
     terms = [term for part in parts for term in way(part, targets)]
     body = typed(collect(terms), input.dtype)
     origin = Origin(output, input, head)

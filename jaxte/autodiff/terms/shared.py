@@ -18,11 +18,13 @@ from dataclasses import replace
 
 from jaxte.algebra.even_functions import with_even_functions
 from jaxte.algebra.operations import operands, operations, value_nodes
+from jaxte.autodiff.terms.beside import may_be_held
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.identity import identical
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.sets.intervals import known
 from jaxte.sets.piecewise_affine import Neighbour, neighbour
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute
@@ -104,6 +106,14 @@ def shared_part(name: str, axes: Sequence[Axis], element: Expr) -> Shared:
     if key not in known:
         known[key] = Shared(name, axes, element)
     return known[key]
+
+
+def points_of(parts: Sequence[Contribution], axes: Sequence[Axis]) -> Sequence[Axis]:
+    """The axes of the points at which ``parts`` stand: ``axes``, of the definition, or those of its sum as well, if each point passes on to elements of its own."""
+    own = parts[0].axes if parts else axes
+    each = all(isinstance(p.read, Read) and set(own) <= set(free_axes(p.read)) for p in parts)
+    from_zero = all(known(a.lo) == 0 for a in own)
+    return own if each and from_zero and may_be_held(own, "float32") else axes
 
 
 def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) -> list[Contribution]:

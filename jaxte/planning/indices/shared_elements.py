@@ -35,6 +35,7 @@ from jaxte.tensors.tensor import Compute, Tensor
 _EXPENSIVE = 8  # operations of a function that is worth an array
 _FEWER = 1.5  # times fewer elements than are computed in all places
 _LEAST_BYTES, _MOST_BYTES = 2**14, 2**23  # small ones are computed anywhere, larger ones are tiles
+_TAPS = 8  # positions of a sum that are written one after the other, each a slice
 _MOST_PLACES = 64  # in a body at which something is computed, each of which is compared with the others
 
 
@@ -222,11 +223,9 @@ def _reads(places: dict[Expr, list[_Place]]) -> dict[Compute, dict[Expr, Read]]:
         shared = _shared(left)
         if shared is None:
             continue
-        tensor, lows = shared
+        tensor, starts = shared
         for place in left:
-            indices = [
-                from_linear(f + Linear({}, -low)) for f, low in zip(place.positions, lows, strict=True)
-            ]
+            indices = [from_linear(place.positions[n] + Linear({}, -low)) for n, low in starts.items()]
             table.setdefault(place.tensor, {})[place.node] = Read(tensor, indices)
     return table
 
@@ -275,8 +274,8 @@ def _fill(places: Sequence[_Place], lows: Sequence[int], highs: Sequence[int]) -
     return True
 
 
-def _shared(places: Sequence[_Place]) -> tuple[Shared, list[int]] | None:
-    """The tensor for ``places``, and the positions at which its axes begin; None where it gains nothing."""
+def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
+    """The tensor for ``places``, and for each of its axes which position it is, and where that begins; None where it gains nothing."""
     if len(places) < 2:
         return None
     first = places[0]
@@ -288,15 +287,29 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, list[int]] | None:
     if _reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
         return None
     axes = [
-        Axis(next(a.name for atom in f.terms for a in free_axes(atom)), 0, high - low)
+        Axis(_axis_of(f).name, 0, high - low)
         for f, low, high in zip(first.positions, lows, highs, strict=True)
     ]
     body = simplify_reads(
         substitute(first.key, {c: a + low for c, a, low in zip(first.axes, axes, lows, strict=True)})
     )
+    summed = [not among(_axis_of(f), first.tensor.axes) for f in first.positions]
+    order = sorted(range(len(axes)), key=lambda n: summed[n] and highs[n] - lows[n] > _TAPS)
+    axes = [axes[n] for n in order]
     if not reads_inside(axes, body):
         return None
-    return Shared(f"{first.tensor.name}_{first.node.op.name}", axes, body), lows  # type: ignore[attr-defined]
+    name = f"{first.tensor.name}_{first.node.op.name}"  # type: ignore[attr-defined]
+    return Shared(name, axes, body), {n: lows[n] for n in order}
+
+
+def _axis_of(position: Linear) -> Axis:
+    """After which an axis is called; those of the first definition stand before what it sums over, so that several tensors are laid out alike, but not before taps."""
+    return next(axis for atom in position.terms for axis in free_axes(atom))
+
+
+def is_kept(tensor: Tensor) -> bool:
+    """Whether ``tensor`` is what several places compute, and is rather kept than computed again: XLA finds the functions of it that the forward pass took."""
+    return isinstance(tensor, Shared) and not _reads_windows(tensor.body)
 
 
 def _reads_windows(key: Expr) -> bool:

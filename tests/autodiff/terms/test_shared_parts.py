@@ -133,3 +133,46 @@ def test_equal_parts_of_several_adjoints_are_one() -> None:
         parts = [t for t in topological_order(list(adjoints)) if isinstance(t, Shared)]
         keys = {(str(t.body).replace(t.axes[0].name, "i"), tuple(t.inputs)) for t in parts}
         assert len(keys) == len(parts) <= most
+
+
+def lengths(x: Any, t: Any) -> Any:
+    """Of steps on a sphere."""
+    h = te.sin((x[t + 1, 0] - x[t, 0]) / 2) ** 2 + te.sin((x[t + 1, 1] - x[t, 1]) / 2) ** 2
+    return te.sqrt(h + 0.01) * te.exp(-h)
+
+
+def bending(x: Any, t: Any) -> Any:
+    a = x[t + 2, 0] - 2 * x[t + 1, 0] + x[t, 0]
+    return a * a / (1 + a * a + (x[t + 1, 1] - x[t, 1]) ** 2) ** 1.5
+
+
+def torsion(x: Any, t: Any) -> Any:
+    return te.tanh(x[t, 0] * x[t + 1, 1] - x[t, 1] * x[t + 1, 0]) ** 2 / (1 + x[t, 0] ** 2)
+
+
+@pytest.mark.parametrize("element", [lengths, bending, torsion])
+def test_sums_of_taps_share_at_the_points_of_the_sum(
+    element: Callable[..., Any], rng: np.random.Generator
+) -> None:
+    x, h = te.placeholder((N, 2), "float64", "x"), te.placeholder((), "float64", "h")
+    t = te.reduce_axis((0, N - 2), "t")
+    y = te.compute((), lambda: te.sum(element(x, t), axis=t), "y")
+    (dx,) = te.differentiate(y, [x], h)
+    parts = [s for s in topological_order([dx]) if isinstance(s, Shared)]
+    assert parts and all(tuple(s.shape) == (N - 2,) for s in parts)
+    array, step = rng.standard_normal((N, 2)), 1e-6
+    own = te.interpret(dx, {x: array, h: np.float64(1.5)})
+    for n, c in ((0, 0), (1, 1), (N - 2, 0), (N - 1, 1)):
+        moved = np.zeros((N, 2))
+        moved[n, c] = step
+        up, down = (te.interpret(y, {x: array + s * moved}) for s in (1, -1))
+        np.testing.assert_allclose(own[n, c], 1.5 * (up - down) / (2 * step), rtol=1e-5, atol=1e-7)
+
+
+def test_sums_whose_points_pass_on_to_the_same_elements_share_nothing() -> None:
+    """Of all pairs, what two of them have in common would be an array of all pairs."""
+    x = te.placeholder((N,), name="x")
+    j = te.reduce_axis((0, N), "j")
+    y = te.compute((N,), lambda i: te.sum(te.exp(-((x[i] - x[j]) ** 2)) / (1 + x[i] * x[j]), axis=j), "y")
+    (dx,) = te.differentiate(y, [x], te.placeholder((N,), name="H"))
+    assert not any(isinstance(t, Shared) for t in topological_order([dx]))

@@ -215,3 +215,19 @@ def test_an_argument_of_two_functions_is_a_tensor(name: str) -> None:
 def test_an_argument_of_one_function_is_left() -> None:
     """Its function is computed for each input: less than what is kept costs, where there is only one."""
     assert not shared(te.compute((200,), lambda q: te.sum(te.exp(X[J, 0] - H[q, 1]), axis=J), "y"))
+
+
+def test_what_is_shared_is_kept_and_laid_out_alike() -> None:
+    """The backward pass reads the argument, so XLA finds the functions of the forward pass again; axes of a result stand before those of its sum."""
+    lam, n = te.placeholder((200,), name="lam"), te.placeholder((40,), name="n")
+    j, k = te.reduce_axis((0, 40), "j"), te.reduce_axis((0, 40), "k")
+    a = lambda w, j: n[j] / lam[w]  # noqa: E731
+    weight = lambda w, j: te.exp(-n[j] * lam[w])  # noqa: E731
+    real = te.compute((200,), lambda w: te.sum(weight(w, j) * te.cos(a(w, j)), axis=j), "real")
+    imag = te.compute((200,), lambda w: te.sum(weight(w, k) * te.sin(a(w, k)), axis=k), "imag")
+    y = te.compute((200,), lambda w: real[w] * imag[w], "y")
+    found = shared(y)
+    assert [tuple(t.shape) for t in found] == [(200, 40)] * 2
+    text = str(te.function([lam, n], y).source())
+    kept = text.split("\ndef backward(")[1].split(")")[0]
+    assert all(t.name in kept for t in found)

@@ -46,6 +46,7 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
     """
     order = list(order)
     found = _windows_read_again(order, returned) | _repeated(order) | _summed_in_blocks(order)
+    found |= _operands_of_several(order)
     rows: set[Tensor] = set()
     for reader in order:
         if not isinstance(reader, Compute):
@@ -100,6 +101,16 @@ def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) ->
             times.update(dict.fromkeys(reader.inputs, again))
     many = (t for t in order if isinstance(t, Compute) and times[t] > 1)
     return {t for t in many if _taps(t.body) >= _MANY_TAPS or _is_short_product(t.body)}
+
+
+def _operands_of_several(order: Sequence[Tensor]) -> set[Tensor]:
+    """Functions that several products of matrices read: each product is a call, before which XLA would compute them again, laid out as it wants them."""
+    times: Counter[Tensor] = Counter()
+    for reader in order:
+        nodes = postorder(reader.body) if isinstance(reader, Compute) else []
+        products = [n for n in nodes if isinstance(n, Reduce) and is_contraction(n)]
+        times.update(read.tensor for n in products for read in reads_of(*n.exprs))
+    return {t for t, n in times.items() if n > 1 and isinstance(t, Compute) and expensive_calls([t.body])}
 
 
 def _is_short_product(root: Expr) -> bool:

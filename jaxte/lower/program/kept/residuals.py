@@ -17,6 +17,7 @@ from jaxte.lower.program.kept.operations import sum_text
 from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for
 from jaxte.lower.tiles.sizes import Large
 from jaxte.meaning.feeds import sizes_in, told_sizes
+from jaxte.planning.indices.shared_elements import is_kept
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import definitions_in, with_siblings
@@ -120,7 +121,7 @@ def _sources(tensor: Tensor, available: set[Tensor]) -> list[Tensor] | None:
     """The residuals that ``tensor`` can be computed again from, None if that costs more than to keep it."""
     if isinstance(tensor, Extern) and not tensor.inputs:
         return []  # an array that the module has
-    if not isinstance(tensor, Compute) or not _is_stream(tensor):
+    if not isinstance(tensor, Compute) or is_kept(tensor) or not _is_stream(tensor):
         return None
     missing = [t for t in tensor.inputs if t not in available]
     if missing and sum(map(_size, missing)) >= _size(tensor):

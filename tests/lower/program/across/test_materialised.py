@@ -95,3 +95,27 @@ def test_elements_of_prefixes_are_computed_once(f: Callable[[Any], Any]) -> None
     backward = te.source(te.adjoint(lambda x: jnp.sum(f(x)), everything=True), x).split("def backward")[1]
     assert any("dcumsum = _apart(" in line for line in backward.splitlines()), backward
     assert "_suffix(" in backward or "_prefix(" in backward
+
+
+@pytest.mark.parametrize("name", ["phases of features", "attention", "gates"])
+def test_functions_that_several_products_read_exist_before(name: str) -> None:
+    """Each product is a call, for which XLA would compute its operand again in the layout that it wants."""
+    x, w, v = (
+        te.placeholder((60, 24), name="x"),
+        te.placeholder((40, 24), name="w"),
+        te.placeholder((40, 50), name="v"),
+    )
+    c, k = te.reduce_axis((0, 24), "c"), te.reduce_axis((0, 40), "k")
+    s = te.compute((60, 40), lambda i, k: te.sum(x[i, c] * w[k, c], axis=c), "s")
+    body = {
+        "phases of features": lambda i, k: te.sin(s[i, k]),
+        "attention": lambda i, k: te.exp(te.tanh(s[i, k])),
+        "gates": lambda i, k: te.sigmoid(s[i, k]) * s[i, k],
+    }[name]
+    f = te.compute((60, 40), body, "f")
+    y = te.compute((60, 50), lambda i, o: te.sum(f[i, k] * v[k, o], axis=k), "y")
+    text = str(te.function([x, w, v], y).source()).split("\ndef backward(")[1]
+    assert "ds = _apart(" in text
+    one = te.compute((60, 40), lambda i, k: x[i, 0] * s[i, k], "one")
+    z = te.compute((60, 50), lambda i, o: te.sum(one[i, k] * v[k, o], axis=k), "z")
+    assert "ds = _apart(" not in str(te.function([x, w, v], z).source()).split("\ndef backward(")[1]
