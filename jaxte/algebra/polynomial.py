@@ -22,7 +22,7 @@ Monomial = tuple[tuple[Expr, int], ...]  # factors with exponents, in a fixed or
 Polynomial = dict[Monomial, Fraction]
 
 _MOST_TERMS = 24  # of a power written out, which otherwise grows with each factor
-_MOST_NODES = 1000  # of one expansion: an adjoint that cancels is found in far fewer
+_MOST_NODES = 1000  # of one expansion
 
 
 class TooLarge(Exception):
@@ -30,14 +30,16 @@ class TooLarge(Exception):
 
 
 class Expansion:
-    """Polynomials of expressions; tensors up to ``reach`` steps away from ``pivot`` are written out."""
+    """Polynomials of expressions over the elements that they read."""
 
-    def __init__(self, pivot: Tensor | None, reach: int, most_nodes: int = _MOST_NODES) -> None:
-        self._pivot = pivot
-        self._reach = reach
+    def __init__(self, most_nodes: int = _MOST_NODES) -> None:
         self._budget = most_nodes
         self._numbers: dict[Expr, int] = {}
         self._fixed: dict[tuple[int, int, Expr, Expr], Axis] = {}
+
+    def normal(self, root: Expr) -> Expr:
+        """``root`` as the sum of the terms of its polynomial: equal ones are the same node."""
+        return self._expression(self.polynomial(root))
 
     def polynomial(self, root: Expr) -> Polynomial:
         memo: dict[Expr, Polynomial] = {}
@@ -67,14 +69,7 @@ class Expansion:
         return {((node, 1),): Fraction(1)}
 
     def _expands(self, tensor: Compute) -> bool:
-        """Sums and elementwise tensors that read the pivot, directly or a few steps away."""
-        if tensor is self._pivot or (isinstance(tensor.body, Reduce) and tensor.body.reducer.name != "sum"):
-            return False
-        frontier: list[Tensor] = [tensor]
-        for _ in range(self._reach):
-            frontier = list(dict.fromkeys(t for reader in frontier for t in reader.inputs))
-            if any(t is self._pivot for t in frontier):
-                return True
+        """Whether ``tensor`` is written out where it is read."""
         return False
 
     def _call(self, node: Expr, name: str, args: Sequence[Polynomial]) -> Polynomial:
@@ -197,7 +192,7 @@ class Whole(Expansion):
     """Polynomials in which every tensor is written out, up to ``atoms``."""
 
     def __init__(self, atoms: Sequence[Tensor]) -> None:
-        super().__init__(None, 0, 20 * _MOST_NODES)
+        super().__init__(20 * _MOST_NODES)
         self._atoms = set(atoms)
 
     def _expands(self, tensor: Compute) -> bool:

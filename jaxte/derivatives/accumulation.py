@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxte.algebra.shift_invariance import without_effect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.alike import passed_alike
-from jaxte.autodiff.sums.blocks import zeros
-from jaxte.autodiff.sums.merge import cancels, merge, zero_of
+from jaxte.autodiff.sums.blocks import zero_adjoint
+from jaxte.autodiff.sums.merge import merge, zero_of
 from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
@@ -75,6 +76,7 @@ class _Accumulation:
         self.is_derived = not overrides and fdiff is None
         self.order = accumulation_order(outputs, overrides)
         overrides = {**overrides, **recursions(self.order, overrides, accumulate)}
+        self._idle = without_effect(self.order, outputs, overrides) if fdiff is None else set[Tensor]()
         self.adjoints: dict[Tensor, Tensor] = {}
         self.vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
         self.summands: dict[Tensor, dict[Tensor, Tensor]] = {}
@@ -106,6 +108,10 @@ class _Accumulation:
     def visit(self, tensor: Tensor) -> None:
         if tensor not in self._needed:
             return
+        if tensor in self._idle:
+            self.summands[tensor] = {}
+            self.vanished[tensor] = zero_adjoint(tensor, self._prefix)
+            return
         self._add_up(tensor)
         own = self._overrides.get(tensor)
         if own is not None and self._first[own] is tensor:
@@ -123,20 +129,13 @@ class _Accumulation:
             return
         self.summands[tensor] = parts
         adjoint = merge(tensor, given, list(parts.values()), self._prefix)
-        if not given and cancels(adjoint, tensor):
-            self._vanishes(tensor, adjoint)
-            return
         if isinstance(adjoint, Adjoint):
             at = Definition()
             adjoint = adjoint.with_body(planned_body(adjoint, at)).as_planned_by(at.fired)
         if not given and isinstance(adjoint, Compute) and is_zero(adjoint.body):
-            self._vanishes(tensor, adjoint)
+            self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
         else:
             self.adjoints[tensor] = adjoint
-
-    def _vanishes(self, tensor: Tensor, adjoint: Tensor) -> None:
-        assert isinstance(adjoint, Compute)
-        self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
 
     def _part(self, reader: Tensor, tensor: Tensor) -> Tensor | None:
         """What ``reader`` passes on to ``tensor``."""
@@ -174,10 +173,7 @@ class _Accumulation:
         if not any(t in self.adjoints for t in own.outputs):
             return
         heads = [
-            self.adjoints[t]
-            if t in self.adjoints
-            else zeros(f"d{t.name}", (*self._prefix, *t.shape), t.dtype)
-            for t in own.outputs
+            self.adjoints[t] if t in self.adjoints else zero_adjoint(t, self._prefix) for t in own.outputs
         ]
         for source, part in own.adjoints(heads, self._prefix):
             self._from_overrides[tensor, source] = part

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jaxte.algebra.shift_invariance import without_effect
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.accumulation import accumulate, accumulation_order, sources_of
 from jaxte.derivatives.overrides import Fdiff, Override, by_fdiff, check_fdiff, overrides_of
 from jaxte.derivatives.recurrent import Recursion, recursions, tangents_of
-from jaxte.derivatives.reverse import pull_back
 from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
 from jaxte.lang.budget import bounded
 from jaxte.lang.expr import Expr, Read, Reduce
-from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Tensor, axis_names_of, new_axes
-
-_STEPS = 3  # from an extremum to where its shift is undone
 
 
 def jvp_graph(
@@ -44,7 +41,7 @@ def jvp_graph(
     given = {t: d for t, d in zip(inputs, tangents, strict=True) if d is not None}
     order = accumulation_order(outputs, overrides)
     overrides |= recursions(order, overrides, accumulate)
-    idle = _without_effect(order, outputs, overrides) if fdiff is None else set()
+    idle = without_effect(order, outputs, overrides) if fdiff is None else set()
     found: dict[Tensor, Tensor] = {}
     by_override: dict[Override, dict[Tensor, Tensor]] = {}
     with bounded(len(order)):
@@ -109,48 +106,3 @@ def _sum(tensor: Tensor, given: Tensor, derived: Tensor) -> Compute:
     if isinstance(derived, Compute) and not isinstance(derived.body, Reduce):
         body = substitute(derived.body, dict(zip(derived.axes, axes, strict=True)))
     return Compute(f"{tensor.name}_dot", axes, Read(given, axes) + body)
-
-
-def _without_effect(
-    order: Sequence[Tensor], outputs: Sequence[Tensor], overrides: Mapping[Tensor, Override]
-) -> set[Tensor]:
-    """The extrema that shift what they are the extrema of, and do so without effect: softmax's running maximum.
-
-    Whether terms cancel is asked of the adjoint, which writes out what is around them.
-    """
-    readers: dict[Tensor, list[Tensor]] = {t: [] for t in order}
-    for tensor in order:
-        for source in sources_of(tensor, overrides):
-            readers[source].append(tensor)
-    return {
-        t
-        for t in order
-        if _is_shift(t, readers[t]) and t not in overrides and _cancels_nearby(t, readers, outputs, overrides)
-    }
-
-
-def _cancels_nearby(
-    pivot: Tensor,
-    readers: Mapping[Tensor, Sequence[Tensor]],
-    outputs: Sequence[Tensor],
-    overrides: Mapping[Tensor, Override],
-) -> bool:
-    """Whether nothing flows to ``pivot`` from what is computed of it in a few steps, whatever flows into that."""
-    near: dict[Tensor, None] = {pivot: None}
-    for _ in range(_STEPS):
-        near.update((reader, None) for t in list(near) for reader in readers[t])
-    ends = [t for t in near if among(t, outputs) or any(r not in near for r in readers[t])]
-    if among(pivot, ends):
-        return False
-    heads = [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in ends]
-    found = pull_back(ends, heads, pivot, (), {t: overrides[t] for t in near if t in overrides})
-    return isinstance(found, Compute) and is_zero(found.body)
-
-
-def _is_shift(tensor: Tensor, readers: Sequence[Tensor]) -> bool:
-    """Whether ``tensor`` is an extremum that is read beside what it reduces."""
-    if not (isinstance(tensor, Compute) and isinstance(tensor.body, Reduce)):
-        return False
-    if tensor.body.reducer.name not in ("max", "min"):
-        return False
-    return any(among(source, reader.inputs) for reader in readers for source in tensor.inputs)

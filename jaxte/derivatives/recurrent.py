@@ -18,7 +18,7 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from jaxte.autodiff.sums.blocks import zeros
+from jaxte.autodiff.sums.blocks import zero_adjoint, zeros
 from jaxte.autodiff.sums.merge import merge
 from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.overrides import Override
@@ -89,7 +89,7 @@ def adjoints_of(
     given = {n: head for n, head in given.items() if not _is_nothing(head)}
     moving = _reached_by(group, given)
     if not moving:
-        return [zeros(f"d{t.name}", (*prefix, *t.shape), t.dtype) for t in inputs]
+        return [zero_adjoint(t, prefix) for t in inputs]
     states = [group.states[n] for n in moving]
     totals = [State(f"d{s.name}", (*prefix, *s.shape), s.dtype) for s in states]
     apart = _Apart(group)
@@ -115,9 +115,7 @@ def adjoints_of(
     found |= {own: found[state] for own, state in _equal_to(equations, wanted).items()}
     made = Rebuilt(found).parts(wanted)
     by_input = dict(zip([t for t in inputs if t in parts], made, strict=True))
-    return [
-        by_input[t] if t in by_input else zeros(f"d{t.name}", (*prefix, *t.shape), t.dtype) for t in inputs
-    ]
+    return [by_input[t] if t in by_input else zero_adjoint(t, prefix) for t in inputs]
 
 
 def tangents_of(

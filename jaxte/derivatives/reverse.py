@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
-from jaxte.autodiff.sums.blocks import identity_head, zeros
+from jaxte.autodiff.sums.blocks import identity_head, zero_adjoint
 from jaxte.derivatives.accumulation import accumulate, prefix_of
 from jaxte.derivatives.overrides import Fdiff, Overrides
 from jaxte.lang import dtypes
@@ -168,14 +168,14 @@ def pull_back(
 ) -> Tensor:
     """The adjoint of ``input``, summed over ``outputs``, whose heads have the shapes ``prefix + output.shape``."""
     if not outputs:
-        return zeros(f"d{input.name}", (*prefix, *input.shape), input.dtype)
+        return zero_adjoint(input, prefix)
     adjoints, _ = accumulate(outputs, heads, [input], override, None)
     return _adjoint_or_zeros(input, adjoints, tuple(prefix))
 
 
 def _adjoint_or_zeros(tensor: Tensor, adjoints: Mapping[Tensor, Tensor], prefix: tuple[Any, ...]) -> Tensor:
     found = adjoints.get(tensor)
-    return zeros(f"d{tensor.name}", (*prefix, *tensor.shape), tensor.dtype) if found is None else found
+    return zero_adjoint(tensor, prefix) if found is None else found
 
 
 def _as_tensors(inputs: Any) -> list[Tensor]:

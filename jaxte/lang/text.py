@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Symbol, Var, show_with
 from jaxte.lang.operators import MAXIMUM, NEGATIVE
 from jaxte.lang.scalars.rows import AND, CALL, COMPARE, OR, SIGN, Form
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import free_axes, postorder
 
 _WORDS = {
     "logical_or": Form("{0} or {1}", OR, (OR, AND)),
@@ -28,8 +28,19 @@ def text(expr: Expr, called: Mapping[Any, str] | None = None) -> str:
     Args:
         called: what tensors are called in place of their labels.
     """
+    return _text(expr, called, _axis_names(free_axes(expr), expr))
+
+
+def definition_text(
+    name: str, axes: Sequence[Axis], body: Expr, called: Mapping[Any, str] | None = None
+) -> str:
+    """``name[axes] = body``: the axes of the tensor keep their names, what is reduced over gets primes where it has one of them."""
+    names = _axis_names(axes, body)
+    return f"{name}[{', '.join(names[a] for a in axes)}] = {_text(body, called, names)}"
+
+
+def _text(expr: Expr, called: Mapping[Any, str] | None, names: Mapping[Axis, str]) -> str:
     nodes = postorder(expr) if expr.children else [expr]
-    names = _axis_names(nodes)
     memo: dict[Expr, Piece] = {}
     for node in nodes:
         if isinstance(node, Read) and called and node.tensor in called:
@@ -40,21 +51,29 @@ def text(expr: Expr, called: Mapping[Any, str] | None = None) -> str:
     return memo[expr][0]
 
 
-def _axis_names(nodes: Sequence[Expr]) -> dict[Axis, str]:
-    """A name for each axis among ``nodes``; axes of the same name are told apart by primes."""
+def _axis_names(first: Iterable[Axis], expr: Expr) -> dict[Axis, str]:
+    """A name for each axis of ``first`` and then of ``expr``; axes of the same name are told apart by primes."""
     names: dict[Axis, str] = {}
-    for node in nodes:
-        axes = node.axes if isinstance(node, Reduce) else (node,) if isinstance(node, Axis) else ()
-        for axis in axes:
-            if axis not in names:
-                name = axis.name
-                while name in names.values():
-                    name += "'"
-                names[axis] = name
+    taken: set[str] = set()
+    for axis in (*first, *_axes_in(expr)):
+        if axis not in names:
+            name = axis.name
+            while name in taken:
+                name += "'"
+            names[axis] = name
+            taken.add(name)
     return names
 
 
-def _piece(node: Expr, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> Piece:
+def _axes_in(expr: Expr) -> Iterator[Axis]:
+    for node in postorder(expr) if expr.children else [expr]:
+        if isinstance(node, Reduce):
+            yield from node.axes
+        elif isinstance(node, Axis):
+            yield node
+
+
+def _piece(node: Expr, of: Callable[[Expr], Piece], names: Mapping[Axis, str]) -> Piece:
     match node:
         case Const(value):
             written = str(value)
@@ -88,7 +107,7 @@ def _call_piece(name: str, args: Sequence[Piece]) -> Piece:
     return f"{name}({', '.join(a[0] for a in args)})", CALL
 
 
-def _reduce_piece(node: Reduce, of: Callable[[Expr], Piece], names: dict[Axis, str]) -> Piece:
+def _reduce_piece(node: Reduce, of: Callable[[Expr], Piece], names: Mapping[Axis, str]) -> Piece:
     ranges = ("" if a.is_open else f" in [{text(a.lo)}, {text(a.hi)})" for a in node.axes)
     axes = ", ".join(f"{names[a]}{own}" for a, own in zip(node.axes, ranges, strict=True))
     body = ", ".join(of(e)[0] for e in node.exprs)

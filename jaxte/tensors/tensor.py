@@ -22,7 +22,7 @@ from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.other_names import nearest
 from jaxte.lang.records import dataclass
-from jaxte.lang.text import text
+from jaxte.lang.text import definition_text, text
 from jaxte.lang.walk import reads_of
 from jaxte.tensors.facts import Fact
 from jaxte.tensors.numbers import DEFAULTS, chosen, of_dtype, values_of
@@ -244,8 +244,7 @@ class Compute(Tensor):
         return Compute(name, axes, body)
 
     def __repr__(self) -> str:
-        axes = ", ".join(a.name for a in self.axes)
-        return f"{self.name}[{axes}] = {text(self.body)}"
+        return definition_text(self.name, self.axes, self.body)
 
 
 class Extern(Tensor):

@@ -35,6 +35,12 @@ def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:
     return Compute(name, new_axes(tuple(shape)), zero_of(dtype))
 
 
+def zero_adjoint(tensor: Tensor, prefix: Sequence[Extent]) -> Compute:
+    """The adjoint of a tensor that nothing flows into, of shape ``prefix + tensor.shape``."""
+    names = [*(f"p{n}" for n in range(len(prefix))), *axis_names_of(tensor)]
+    return Compute(f"d{tensor.name}", new_axes((*prefix, *tensor.shape), names), zero_of(tensor.dtype))
+
+
 def identity_head(output: Tensor) -> Compute:
     """The head that makes an adjoint a Jacobian: one where both halves of the indices are equal."""
     own = axis_names_of(output)

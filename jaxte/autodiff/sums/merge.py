@@ -1,21 +1,15 @@
-"""The adjoint of a tensor from what its readers pass on to it.
-
-Adjoints that are zero although no single term is: shifts that cancel, as the running maximum of a softmax.
-
-``d/dm`` of ``exp(x - m) / sum(exp(x - m))`` is ``y - y``. To see it, the adjoint is written as a polynomial
-(:mod:`jaxte.algebra.polynomial`). An adjoint whose polynomial has no terms is zero.
-"""
+"""The adjoint of a tensor from what its readers pass on to it, and whether two tensors are equal by the normal forms of their elements."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
 
-from jaxte.algebra.polynomial import Expansion, TooLarge, Whole, added, scaled
+from jaxte.algebra.polynomial import TooLarge, Whole, added, scaled
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.terms.guards import is_zero
-from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, cast
+from jaxte.lang.expr import Axis, Const, Expr, Read, cast
 from jaxte.lang.identity import among
 from jaxte.lang.walk import substitute
 from jaxte.tensors.reducers import number_of
@@ -59,24 +53,6 @@ def _element(part: Tensor, axes: Sequence[Axis], inline: bool) -> Expr:
     if inline and isinstance(part, Compute):
         return substitute(part.body, dict(zip(part.axes, axes, strict=True)))
     return Read(part, axes)
-
-
-_REACHES = (2, 3, 4)  # tried one after the other: far tensors only where near ones do not show it
-
-
-def cancels(adjoint: Tensor, tensor: Tensor) -> bool:
-    """Whether ``adjoint``, that of an extremum (or another reduction that is no sum) ``tensor``, is zero."""
-    if not (isinstance(tensor, Compute) and isinstance(tensor.body, Reduce) and isinstance(adjoint, Compute)):
-        return False
-    if tensor.body.reducer.name == "sum":
-        return False
-    for reach in _REACHES:
-        try:
-            if not Expansion(tensor, reach).polynomial(adjoint.body):
-                return True
-        except TooLarge:
-            return False
-    return False
 
 
 def equal_by_normal_forms(a: Tensor, b: Tensor, atoms: Sequence[Tensor]) -> bool:

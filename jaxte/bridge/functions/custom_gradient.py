@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from jax.tree_util import tree_flatten, tree_leaves, tree_unflatten
 
-from jaxte.autodiff.sums.blocks import zeros
+from jaxte.autodiff.sums.blocks import zero_adjoint
 from jaxte.bridge.calls.arguments import has_tensor
 from jaxte.bridge.calls.lifted import OfArrays
 from jaxte.bridge.functions.builder_function import BuilderFunction
@@ -181,7 +181,7 @@ class _SymbolicRules:
                 f"({listed_names(tensors)}); return a tuple of one for each, None where nothing flows"
             )
         pairs = [(t, a) for t, a in zip(tensors, flat, strict=True) if is_inexact(t.dtype)]
-        return [zeros(f"d{t.name}", t.shape, t.dtype) if a is None else a for t, a in pairs]
+        return [zero_adjoint(t, ()) if a is None else a for t, a in pairs]
 
     def _pushed(self, moves: Sequence[Tensor]) -> list[Tensor]:
         assert self._jvp is not None

@@ -155,7 +155,10 @@ def replaced(root: Node, table: Mapping[Node, Node]) -> Node:
 
 def rebuilt(node: Node, table: Mapping[Node, Node]) -> Node:
     """``node`` with its operands replaced by what ``table`` has for them; itself where these are the same."""
-    if all(table.get(operand, operand) is operand for operand in node.operands):
+    for operand in node.operands:
+        if table.get(operand, operand) is not operand:
+            break
+    else:
         return node
     return type(node)(*(_replaced_in(getattr(node, name), table) for name in names_of(node)))
 

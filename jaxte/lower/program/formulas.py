@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
-from jaxte.lang.text import text
+from jaxte.lang.text import definition_text
 from jaxte.lower.code.identifiers import docstring_text
 from jaxte.tensors.recurrences.node import Recurrent, definitions_in
 from jaxte.tensors.tensor import Tensor
@@ -35,9 +35,9 @@ def formulas(
             called[tensor] = idents.get(tensor) or _free_name(tensor, {*labels, *written, *called.values()})
     called |= {part: called[t] for part, t in whole.items() if t in called}
     for tensor in own:
-        axes = ", ".join(a.name for a in tensor.axes)
-        line = f"{called.get(tensor, tensor.name)}[{axes}] = {text(tensor.body, called)}"
-        safe = docstring_text(line)
+        safe = docstring_text(
+            definition_text(called.get(tensor, tensor.name), tensor.axes, tensor.body, called)
+        )
         yield safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"
 
 

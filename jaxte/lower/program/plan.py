@@ -25,6 +25,7 @@ from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
+from jaxte.lower.program.across.equal_values import with_equal_values_once
 from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
@@ -164,9 +165,11 @@ class _Lowering:
                     raise _missing(self.name, tensor, self.params)
         idents = part.idents
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
-        statements = without_idle_pads(with_one_gather(part.statements), frozenset(idents.values()))
+        own = frozenset(idents.values())
+        statements = without_idle_pads(with_one_gather(part.statements), own)
         if self.shared.policy.facts.multiplies_nan:
             statements = with_rows_multiplied(statements, self.shared.names)
+        statements = with_equal_values_once(statements, own)
         return Written(statements, idents, part.choices)
 
 

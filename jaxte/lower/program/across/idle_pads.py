@@ -31,7 +31,7 @@ def without_idle_pads(statements: Sequence[AnyStatement], tensors: Collection[st
     pads = {s.target: own for s in copies if (own := _pad(s.source))}
     if not pads:
         return list(statements)
-    for name in _named_inside(statements):
+    for name in named_inside(statements):
         pads.pop(name, None)
     sources = [s.source for s in statements if isinstance(s, Statement)]
     table: dict[Node, Node] = {}
@@ -66,7 +66,7 @@ def _pad(source: Node) -> View | None:
     return array if isinstance(array.array, Name) and all(known(e) is not None for e in sizes) else None
 
 
-def _named_inside(statements: Sequence[AnyStatement]) -> Iterator[str]:
+def named_inside(statements: Sequence[AnyStatement]) -> Iterator[str]:
     """What is named by the functions among ``statements``."""
     stack = [s for s in statements if not isinstance(s, Statement)]
     while stack:

@@ -1,0 +1,221 @@
+"""Extrema that are taken off and put back without effect: the running maximum of a softmax.
+
+``exp(x - m) / sum(exp(x - m))`` is the same for every ``m``, and so is ``m + log(sum(exp(x - m)))``. No derivative flows through such an ``m``, although
+none of the single terms of its adjoint is zero.
+
+The definitions show it: with ``m[at] + c`` in place of ``m[at]``, an element ``e`` of what reads it becomes ``e + degree * c`` or ``e * exp(degree * c)``.
+The degree follows from operation to operation, as units do: a product adds up degrees, a logarithm makes a shift of a scale, a sum keeps a scale that all its
+terms have. Where all outputs have no degree, they do not depend on ``m``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import isinf
+
+from jaxte.algebra.polynomial import Expansion, TooLarge
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.expr import Call, Const, Expr, Read, Reduce
+from jaxte.lang.identity import among, identical
+from jaxte.lang.operators import COMPARISONS, SELECT
+from jaxte.lang.walk import depends_on, postorder, substitute
+from jaxte.tensors.tensor import Compute, Tensor
+
+_EXTREMA = ("max", "min")
+_SHIFTS = {"negative": -1.0, "cast": 1.0}  # what becomes of the degree of a shift
+_SCALES = {
+    "negative": 1.0,
+    "cast": 1.0,
+    "abs": 1.0,
+    "square": 2.0,
+    "sqrt": 0.5,
+    "rsqrt": -0.5,
+    "reciprocal": -1.0,
+}
+
+
+class _UnknownError(Exception):
+    """An element that is neither shifted nor scaled."""
+
+
+@dataclass(frozen=True)
+class _Degree:
+    """How an element changes with the pivot at ``at``: by ``degree`` times as much, or by the exponential of that as a factor."""
+
+    at: tuple[Expr, ...]
+    degree: Expr
+    is_scale: bool
+
+    def is_like(self, other: _Degree) -> bool:
+        return (
+            self.is_scale == other.is_scale
+            and self.degree is other.degree
+            and identical(list(self.at), list(other.at))
+        )
+
+
+def without_effect(
+    order: Sequence[Tensor], outputs: Sequence[Tensor], opaque: Collection[Tensor]
+) -> set[Tensor]:
+    """The extrema in ``order`` that none of ``outputs`` depends on, as far as their definitions show.
+
+    Args:
+        order: what outputs are computed of, each tensor after those that it reads.
+        opaque: tensors whose derivatives do not follow from their definitions.
+    """
+    return {
+        t
+        for t in order
+        if isinstance(t, Compute)
+        and isinstance(t.body, Reduce)
+        and t.body.reducer.name in _EXTREMA
+        and not among(t, outputs)
+        and t not in opaque
+        and _are_invariant(outputs, t, order, opaque)
+    }
+
+
+def _are_invariant(
+    outputs: Sequence[Tensor], pivot: Compute, order: Sequence[Tensor], opaque: Collection[Tensor]
+) -> bool:
+    followed = _Followed(pivot)
+    try:
+        for tensor in order:
+            if not followed.degrees.keys().isdisjoint(tensor.inputs):
+                if not isinstance(tensor, Compute) or tensor in opaque:
+                    return False
+                followed.add(tensor)
+    except (_UnknownError, TooLarge):
+        return False
+    return followed.degrees.keys().isdisjoint(outputs)
+
+
+class _Followed:
+    """The degrees of tensors in that of ``pivot``; those without one do not depend on it."""
+
+    def __init__(self, pivot: Compute) -> None:
+        self._forms = Expansion()
+        self.degrees: dict[Tensor, _Degree] = {
+            pivot: _Degree(tuple(pivot.axes), self._forms.normal(Const(1.0)), False)
+        }
+
+    def add(self, tensor: Compute) -> None:
+        """Follows the definition of ``tensor``, which reads some that have a degree."""
+        memo: dict[Expr, _Degree | None] = {}
+        for node in postorder(tensor.body):
+            memo[node] = self._of(node, memo)
+        own = memo[tensor.body]
+        if own is not None:
+            self.degrees[tensor] = own
+
+    def _of(self, node: Expr, memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
+        match node:
+            case Read(tensor, indices):
+                if any(memo[i] is not None for i in indices):
+                    raise _UnknownError
+                return self._read(tensor, indices)
+            case Reduce() if any(memo[child] is not None for child in node.children):
+                return _reduced(node, memo)
+            case Call(op, args) if any(memo[a] is not None for a in args):
+                if op is SELECT:
+                    return _alike(args[1:], memo) if memo[args[0]] is None else _unknown()
+                if op in COMPARISONS:
+                    _alike(args, memo)  # which are compared as they would be without it
+                    return None
+                return self._call(node, args, memo)
+        return None
+
+    def _read(self, tensor: Tensor, indices: Sequence[Expr]) -> _Degree | None:
+        own = self.degrees.get(tensor)
+        if own is None:
+            return None
+        at = dict(zip(_axes(tensor), indices, strict=True))
+        degree = self._forms.normal(substitute(own.degree, at))
+        return _Degree(tuple(substitute(i, at) for i in own.at), degree, own.is_scale)
+
+    def _call(self, node: Call, args: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
+        name = node.op.name if is_inexact(node.dtype) else ""
+        match name, args, [memo[a] for a in args]:
+            case "exp", _, [_Degree(at, degree, False)]:
+                return _Degree(at, degree, True)
+            case "log", _, [_Degree(at, degree, True)]:
+                return _Degree(at, degree, False)
+            case _, _, [_Degree() as own] if name in (_SCALES if own.is_scale else _SHIFTS):
+                factor = (_SCALES if own.is_scale else _SHIFTS)[name]
+                return self._degree(own, own.degree * factor)
+            case "power", (_, Const(exponent)), [_Degree(is_scale=True) as own, None]:
+                return self._degree(own, own.degree * Const(exponent))
+            case "multiply" | "divide", _, [_Degree(is_scale=True), _] | [_, _Degree(is_scale=True)]:
+                return self._total(memo[args[0]], memo[args[1]], 1.0 if name == "multiply" else -1.0)
+            case "multiply", (_, factor), [_Degree() as own, None]:
+                return self._degree(own, own.degree * factor)
+            case "multiply", (factor, _), [None, _Degree() as own]:
+                return self._degree(own, own.degree * factor)
+            case "divide", (_, divisor), [_Degree() as own, None]:
+                return self._degree(own, own.degree / divisor)
+            case "add" | "subtract", _, [a, b] if not (a and a.is_scale) and not (b and b.is_scale):
+                return self._total(a, b, 1.0 if name == "add" else -1.0)
+            case "add" | "subtract" | "maximum" | "minimum", _, _:
+                return _alike(args, memo)
+        raise _UnknownError
+
+    def _degree(self, own: _Degree, degree: Expr) -> _Degree | None:
+        """``own`` with another degree; None where that is zero."""
+        normal = self._forms.normal(degree)
+        return (
+            None if isinstance(normal, Const) and normal.value == 0 else _Degree(own.at, normal, own.is_scale)
+        )
+
+    def _total(self, a: _Degree | None, b: _Degree | None, sign: float) -> _Degree | None:
+        """``a`` and ``sign`` times ``b``, of one kind."""
+        if b is None:
+            return a
+        if a is None:
+            return self._degree(b, b.degree * sign)
+        if a.is_scale != b.is_scale or not identical(list(a.at), list(b.at)):
+            raise _UnknownError
+        return self._degree(a, a.degree + b.degree * sign)
+
+
+def _axes(tensor: Tensor) -> Sequence[Expr]:
+    assert isinstance(tensor, Compute)
+    return tensor.axes
+
+
+def _reduced(node: Reduce, memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
+    """The degree of a sum of terms that are scaled alike, or of the extremum of elements that are changed alike."""
+    if memo[node.where] is not None:
+        raise _UnknownError
+    own = _alike(node.exprs, memo)
+    if own is not None and any(depends_on(e, node.axes) for e in (*own.at, own.degree)):
+        raise _UnknownError
+    if node.reducer.name in _EXTREMA or (node.reducer.name == "sum" and own is not None and own.is_scale):
+        return own
+    raise _UnknownError
+
+
+def _alike(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
+    """The degree that all of ``nodes`` have; a zero is scaled by anything, an infinity shifted too."""
+    found: _Degree | None = None
+    free: list[Const] = []
+    for node in nodes:
+        own = memo[node]
+        if own is None and isinstance(node, Const):
+            free.append(node)
+        elif own is None or (found is not None and not found.is_like(own)):
+            raise _UnknownError
+        else:
+            found = own
+    assert found is not None
+    if not all(c.value == 0 if found.is_scale else _is_infinite(c) for c in free):
+        raise _UnknownError
+    return found
+
+
+def _is_infinite(number: Const) -> bool:
+    return isinstance(number.value, float) and isinf(number.value)
+
+
+def _unknown() -> _Degree | None:
+    raise _UnknownError

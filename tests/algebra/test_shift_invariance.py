@@ -1,0 +1,178 @@
+"""Extrema on which nothing depends: they have no adjoint, and the gradient is that of plain JAX code, which differentiates through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxte as te
+
+N, M, C = 5, 7, 3
+Build = Callable[..., te.Tensor]
+
+
+def maxima(x: te.Tensor) -> te.Tensor:
+    j = te.reduce_axis((0, x.shape[1]), "j")
+    return te.compute((x.shape[0],), lambda i: te.max(x[i, j], axis=j), "m")
+
+
+def totals(x: te.Tensor, name: str = "z") -> te.Tensor:
+    j = te.reduce_axis((0, x.shape[1]), "j")
+    return te.compute((x.shape[0],), lambda i: te.sum(x[i, j], axis=j), name)
+
+
+def weights(x: te.Tensor, m: te.Tensor) -> te.Tensor:
+    return te.compute(x.shape, lambda i, j: te.exp(x[i, j] - m[i]), "e")
+
+
+def attention(x: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """Divided at the end."""
+    e, j = weights(x, maxima(x)), te.reduce_axis((0, M), "j")
+    z = totals(e)
+    return te.compute((N, C), lambda i, c: te.sum(e[i, j] * v[j, c], axis=j) / z[i], "y")
+
+
+def warm(x: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """With a temperature for each row, and a mask behind the maximum."""
+    m = maxima(x)
+    e = te.compute(
+        (N, M), lambda i, j: te.select(j != i, te.exp((x[i, j] - m[i]) / (v[i, 0] ** 2 + 1.0)), 0.0), "e"
+    )
+    z, j = totals(e), te.reduce_axis((0, M), "j")
+    return te.compute((N,), lambda i: te.sum(e[i, j] * v[j, 1], axis=j) * (1.0 / z[i]), "y")
+
+
+def logarithms(x: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """A loss by the logarithms of the weights."""
+    m = maxima(x)
+    e = weights(x, m)
+    z = totals(e)
+    p = te.compute((N, M), lambda i, j: x[i, j] - m[i] - te.log(z[i]), "p")
+    i, j = te.reduce_axis((0, N), "i"), te.reduce_axis((0, M), "j")
+    return te.compute((), lambda: -te.sum(p[i, j] * v[j, 0], axis=(i, j)), "y")
+
+
+def sums_of_exponentials(x: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """Taken back, from a sum over everything."""
+    i, j = te.reduce_axis((0, N), "i"), te.reduce_axis((0, M), "j")
+    m = te.compute((), lambda: te.max(x[i, j], axis=(i, j)), "m")
+    s = te.compute((), lambda: te.sum(te.exp(x[i, j] - m[()]) * te.exp(v[j, 0]), axis=(i, j)), "s")
+    return te.compute((), lambda: m[()] + te.log(s[()]), "y")
+
+
+def norms(x: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """Roots and squares of scaled elements."""
+    e = weights(x, maxima(x))
+    j = te.reduce_axis((0, M), "j")
+    r = te.compute((N,), lambda i: te.sqrt(te.sum(e[i, j] ** 2, axis=j)), "r")
+    return te.compute((N, M), lambda i, j: te.maximum(e[i, j], 0.0) / r[i] * v[j, 1], "y")
+
+
+def as_jax(build: Build) -> Callable[[Any, Any], Any]:
+    def exponentials(x: Any) -> Any:
+        return jnp.exp(x - x.max(1, keepdims=True))
+
+    def warm_jax(x: Any, v: Any) -> Any:
+        e = jnp.exp((x - x.max(1, keepdims=True)) / (v[:N, :1] ** 2 + 1))
+        e = jnp.where(jnp.arange(M)[None] != jnp.arange(N)[:, None], e, 0.0)
+        return (e * v[:, 1]).sum(1) / e.sum(1)
+
+    return {
+        attention: lambda x, v: exponentials(x) @ v / exponentials(x).sum(1, keepdims=True),
+        warm: warm_jax,
+        logarithms: lambda x, v: -jnp.sum(jax.nn.log_softmax(x, axis=1) * v[:, 0]),
+        sums_of_exponentials: lambda x, v: jnp.log(jnp.sum(jnp.exp(x) * jnp.exp(v[:, 0]))),
+        norms: lambda x, v: jnp.exp(x) / jnp.sqrt(jnp.sum(jnp.exp(x) ** 2, 1, keepdims=True)) * v[:, 1],
+    }[build]
+
+
+INVARIANT = [attention, warm, logarithms, sums_of_exponentials, norms]
+
+
+@pytest.mark.parametrize("build", INVARIANT, ids=lambda b: b.__name__)
+def test_the_maximum_has_no_adjoint_and_the_gradient_is_that_of_jax(build: Build) -> None:
+    x, v = te.placeholder((N, M), "float64", "x"), te.placeholder((M, C), "float64", "v")
+    found = te.differentiate(build(x, v), [x, v])
+    for adjoint in found:
+        assert "ties" not in te.source(adjoint)
+        assert "elements_m" not in te.source(adjoint)
+    with jax.enable_x64(True):
+        draw = np.random.default_rng(0)
+        arrays = jnp.asarray(draw.normal(size=(N, M))), jnp.asarray(draw.normal(size=(M, C)))
+        fn, plain = te.function(build), as_jax(build)
+        np.testing.assert_allclose(fn(*arrays), plain(*arrays), rtol=1e-12)
+        for n in range(2):
+            own = jax.jacrev(lambda *a: jnp.sin(fn(*a)), n)(*arrays)
+            np.testing.assert_allclose(
+                own, jax.jacrev(lambda *a: jnp.sin(plain(*a)), n)(*arrays), rtol=1e-9, atol=1e-12
+            )
+            np.testing.assert_allclose(
+                own, jax.jacfwd(lambda *a: jnp.sin(fn(*a)), n)(*arrays), rtol=1e-9, atol=1e-12
+            )
+
+
+def other_row(x: te.Tensor) -> te.Tensor:
+    """Each row divided by the sum of the next one."""
+    e = weights(x, maxima(x))
+    z = totals(e)
+    return te.compute((N - 1, M), lambda i, j: e[i, j] / z[i + 1], "y")
+
+
+def floor(x: te.Tensor) -> te.Tensor:
+    """With a number that is not scaled beside the sum."""
+    e = weights(x, maxima(x))
+    z = totals(e)
+    return te.compute((N, M), lambda i, j: e[i, j] / (z[i] + 0.1), "y")
+
+
+def columns(x: te.Tensor) -> te.Tensor:
+    """The sum goes over rows, each of which is scaled by itself."""
+    e, i = weights(x, maxima(x)), te.reduce_axis((0, N), "i")
+    z = te.compute((M,), lambda j: te.sum(e[i, j], axis=i), "z")
+    return te.compute((N, M), lambda i, j: e[i, j] / z[j], "y")
+
+
+def powers(x: te.Tensor) -> te.Tensor:
+    """One is scaled by the square of what the other is."""
+    e = weights(x, maxima(x))
+    z = totals(e)
+    return te.compute((N, M), lambda i, j: e[i, j] ** 2 / z[i], "y")
+
+
+def half(x: te.Tensor) -> te.Tensor:
+    """Only half of what is added is taken off."""
+    m = maxima(x)
+    e = te.compute((N, M), lambda i, j: te.exp(x[i, j] - 0.5 * m[i]), "e")
+    z = totals(e)
+    return te.compute((N,), lambda i: m[i] + te.log(z[i]), "y")
+
+
+def two_maxima(x: te.Tensor) -> te.Tensor:
+    """The maximum is an output as well."""
+    m = maxima(x)
+    e = weights(x, m)
+    z = totals(e)
+    return te.compute((N, M), lambda i, j: e[i, j] / z[i] + m[i], "y")
+
+
+@pytest.mark.parametrize(
+    "build", [other_row, floor, columns, powers, half, two_maxima], ids=lambda b: b.__name__
+)
+def test_a_maximum_that_counts_keeps_its_adjoint(build: Build) -> None:
+    with jax.enable_x64(True):
+        x = np.random.default_rng(1).normal(size=(N, M))
+        fn = te.function(build)
+        head = np.random.default_rng(2).normal(size=fn(x).shape)
+
+        def loss(x: Any) -> Any:
+            return jnp.sum(head * fn(x))
+
+        steps = 1e-6 * np.eye(x.size).reshape(-1, *x.shape)
+        losses = jax.vmap(loss)
+        moved = (losses(x + steps) - losses(x - steps)) / 2e-6
+        np.testing.assert_allclose(jax.grad(loss)(x).ravel(), moved, rtol=1e-6, atol=1e-8)

@@ -1,0 +1,76 @@
+"""What statements compute alike is written once."""
+
+from __future__ import annotations
+
+import re
+
+import jaxte as te
+from jaxte.lang.operators import ADD, MULTIPLY
+from jaxte.lower.arrays.elementwise import Apply
+from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.code.vocabulary import Statement
+from jaxte.lower.program.across.equal_values import with_equal_values_once
+
+X = Name("x", (), ("float32", False))
+
+
+def named(name: str) -> Name:
+    return Name(name, (), ("float32", False))
+
+
+def times(a: Node, b: Node) -> Apply:
+    return Apply(MULTIPLY, (a, b))
+
+
+def plus(a: Node, b: Node) -> Apply:
+    return Apply(ADD, (a, b))
+
+
+def test_terms_that_name_different_parts_of_a_value_share_it() -> None:
+    u = te.placeholder((12, 9), name="u")
+    i, j = te.reduce_axis((0, 11), "i"), te.reduce_axis((0, 8), "j")
+    body = te.sqrt((u[i + 1, j] - u[i, j]) ** 2 + (u[i, j + 1] - u[i, j]) ** 2 + 1e-3)
+    (du,) = te.differentiate(te.compute((), lambda: te.sum(body, axis=(i, j)), "y"), [u])
+    text = te.source(du)
+    assert text.count("jnp.sqrt(") == 1
+    names = re.findall(r"^ *(du_\d+) = ", text, re.MULTILINE)
+    assert names == [f"du_{n + 1}" for n in range(len(names))]
+
+
+def test_a_value_is_defined_before_what_reads_it_first() -> None:
+    part = plus(X, X)
+    statements = [
+        Statement("y", "y_1", times(part, X)),
+        Statement("y", "y_2", part),
+        Statement("y", "y", plus(named("y_1"), times(named("y_2"), X))),
+    ]
+    assert with_equal_values_once(statements, ["y"]) == [
+        Statement("y", "y_1", part),
+        Statement("y", "y_2", times(named("y_1"), X)),
+        Statement("y", "y", plus(named("y_2"), named("y_2"))),
+    ]
+
+
+def test_a_tensor_equal_to_another_is_that() -> None:
+    statements = [
+        Statement("y", "y_1", plus(X, X)),
+        Statement("y", "y", times(named("y_1"), X)),
+        Statement("z", "z_1", plus(X, X)),
+        Statement("z", "z", times(named("z_1"), X)),
+        Statement("w", "w", plus(named("z"), named("z_1"))),
+    ]
+    assert with_equal_values_once(statements, ["y", "z", "w"]) == [
+        *statements[:2],
+        Statement("z", "z", named("y")),
+        Statement("w", "w", plus(named("z"), named("y_1"))),
+    ]
+
+
+def test_what_is_assigned_twice_stays_in_its_place() -> None:
+    statements = [
+        Statement("y", "y", plus(X, X)),
+        Statement("y", "y", times(named("y"), plus(X, X))),
+        Statement("z", "z", plus(X, X)),
+    ]
+    assert with_equal_values_once(statements, ["y", "z"]) == statements
