@@ -26,7 +26,7 @@ from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Reduce, as_expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.rules import VERIFY
-from jaxte.planning.sums import Definition, planned_body, renewed
+from jaxte.planning.sums import Definition, planned_adjoint, planned_body, renewed
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor
@@ -131,7 +131,7 @@ class _Accumulation:
         adjoint = merge(tensor, given, list(parts.values()), self._prefix)
         if isinstance(adjoint, Adjoint):
             at = Definition()
-            adjoint = adjoint.with_body(planned_body(adjoint, at)).as_planned_by(at.fired)
+            adjoint = adjoint.with_body(planned_adjoint(adjoint, at)).as_planned_by(at.fired)
         if not given and isinstance(adjoint, Compute) and is_zero(adjoint.body):
             self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))
         else:

@@ -13,7 +13,7 @@ from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.distances import with_distances
 from jaxte.planning.conditions.piecewise_choices import with_piecewise_reads
-from jaxte.planning.conditions.plain_conditions import with_narrow_reads, with_plain_conditions
+from jaxte.planning.conditions.plain_conditions import with_narrow_reads
 from jaxte.planning.conditions.prefix_differences import window_bodies
 from jaxte.planning.indices.digits import Digits
 from jaxte.planning.indices.fewer_axes import with_fewer_axes
@@ -24,7 +24,7 @@ from jaxte.planning.indices.read_through import layouts, read_through
 from jaxte.planning.indices.repeats import with_repeats_counted
 from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.shared_elements import with_shared_elements
-from jaxte.planning.sums import DEFINITIONS, SUMS, Definition, planned_body, renewed
+from jaxte.planning.sums import CONDITIONS, DEFINITIONS, SUMS, Definition, planned_body, renewed
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.parts import PartialSum, mark_parts
@@ -90,7 +90,7 @@ READING = (
 )
 # of tensors whose inputs are planned
 PLAIN = (
-    Step("plain conditions", lambda body, at: with_plain_conditions(body), "conditions are ranges of positions"),
+    CONDITIONS,
     Step("narrow reads", lambda body, at: with_narrow_reads(body), "an end that is never reached is not held"),
     Step("reads at edges", lambda body, at: with_piecewise_reads(body), "choices at edges are one read that is held there"),
     Step("rows gathered once", lambda body, at: with_rows(body), "a row at a position that is data is gathered once"),

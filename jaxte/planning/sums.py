@@ -15,6 +15,7 @@ from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.masked_weights import with_masked_weights
+from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
 from jaxte.planning.indices.extrema import one_axis_apart
 from jaxte.planning.indices.fewer_elements import at_terms, with_elements
@@ -150,6 +151,9 @@ WHOLE_TERMS = Rule[Expr, Sum](
     lambda node, at: at_terms(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
     "a reduction is found once for each value of the terms of its indices",
 )
+CONDITIONS = Rule[Expr, Asked](
+    "plain conditions", lambda body, at: with_plain_conditions(body), "conditions are ranges of positions"
+)  # fmt: skip
 DIGIT_AXES = Rule[Expr, Definition](
     "axes of digits",
     lambda body, at: with_digit_axes(body),
@@ -230,6 +234,12 @@ def planned_body(tensor: Compute, at: Definition) -> Expr:
     body = over.body if over is not own else _better_body(SHAPES.at(own, at), at)
     mark_parts(tensor, tensor.body, body)
     return body
+
+
+def planned_adjoint(adjoint: Compute, at: Definition) -> Expr:
+    """The body of ``adjoint`` planned, with its conditions, in which other positions were put in, as plain as can be."""
+    own = renewed(adjoint, CONDITIONS.at(adjoint.body, at))
+    return planned_body(own, at)
 
 
 def _better_body(own: Compute, at: Definition) -> Expr:

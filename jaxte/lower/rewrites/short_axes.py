@@ -4,6 +4,7 @@
     D[i, p] = f(X[i, (p + 1) % 3], X[i, (p + 2) % 3])        three arrays of slices of X, stacked
     G[i, c] = sum over p of X[I[i, p], c]                    three gathers, added
     B[i, c] = sum over p of |X[i, p, c] - Y[i, c]|           three terms: Y is not repeated
+    U[i] = sum over p of select(p == 0, X[2 * i], Y[2 * i + p])   two terms, neither of them a choice
 
 Otherwise X is copied once for each order in which it is read, and what is gathered exists before it is added. A loop over positions in the middle of an
 array is a short one, too. An axis of one value is that value.
@@ -16,7 +17,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from jaxte.lang.divisions import Remainder, division
-from jaxte.lang.expr import ONE, TRUE, ZERO, Axis, Const, Expr, Read, Reduce, call
+from jaxte.lang.expr import ONE, TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, postorder, reads_of, rewrite, substitute
@@ -78,9 +79,11 @@ def _added(node: Expr) -> Expr:
 def _is_apart(expr: Expr, axis: Axis) -> bool:
     """Whether the positions of ``axis`` lie apart.
 
-    ``expr`` is gathered at them, reads them in some other order too, or has an operand with all other axes that is the same
+    ``expr`` is gathered at them, reads them in some other order too, chooses by them, or has an operand with all other axes that is the same
     for all of them beside one in which they are not next to each other.
     """
+    if any(isinstance(n, Call) and n.op is SELECT and _is_known(n.args[0], axis) for n in postorder(expr)):
+        return True
     if isinstance(expr, Read):
         return any(depends_on(r, (axis,)) for i in expr.indices for r in reads_of(i))
     reads = reads_of(expr)
@@ -93,6 +96,11 @@ def _is_apart(expr: Expr, axis: Axis) -> bool:
         others <= set(free_axes(r)) for r in reads if not among(r, own)
     )  # an array, not weights of rows
     return (bool(own) and between and repeated) or bool(_orders(expr, axis))
+
+
+def _is_known(condition: Expr, axis: Axis) -> bool:
+    """Whether each position of ``axis`` decides ``condition``."""
+    return free_axes(condition).keys() == {axis} and not reads_of(condition)
 
 
 def _orders(expr: Expr, axis: Axis) -> set[Expr]:

@@ -1,6 +1,7 @@
 """Conditions and guards by where they hold, however they are spelled.
 
     i // 2 * 2 == i,   i % 2 < 1,   i % 2 != 1   and   (i + 1) // 2 == i // 2   are   i % 2 == 0
+    (2 * i + r) % 2 == 0, where r is below 2                                    is    r == 0
     i // 4 == 3                                                                 is    12 <= i and i < 16
     select(i == 0, x[n - 1], x[maximum(i - 1, 0)])                              is    select(i == 0, x[n - 1], x[i - 1])
 
@@ -11,7 +12,9 @@ already: without the second guard the read is a slice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from math import gcd
+from operator import is_
 
 import numpy as np
 
@@ -23,6 +26,7 @@ from jaxte.sets.affine import linear
 from jaxte.sets.conditions import nonnegative_forms, positive
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import axis_bounds, interval, known
+from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import tabulated
 
 _MOST = 4096  # positions that are asked
@@ -32,9 +36,9 @@ def with_plain_conditions(body: Expr) -> Expr:
     """``body`` with comparisons of quotients and remainders of one axis as comparisons of the axis, or of one remainder."""
 
     def rule(node: Expr) -> Expr:
-        return _plain(node) if isinstance(node, Call) and _has_quotients(node) else node
+        return _plain(_undivided(node)) if isinstance(node, Call) and _has_quotients(node) else node
 
-    return rewrite(body, rule)
+    return rewrite(body, rule) if divisions(body) else body
 
 
 def _has_quotients(node: Call) -> bool:
@@ -49,6 +53,14 @@ def _has_quotients(node: Call) -> bool:
             case Remainder(Axis()):
                 return False
     return bool(divisions(node))
+
+
+def _undivided(condition: Expr) -> Expr:
+    """``condition`` without the divisions that the ranges of its axes decide: ``(2 * i + r) % 2 == 0`` for ``r`` below 2 is ``r == 0``."""
+    assert isinstance(condition, Call)
+    undivided = _undivided if condition.op is NOT else partial(simplify, table={})
+    args = list(map(undivided, condition.args))
+    return condition if all(map(is_, args, condition.args)) else call(condition.op, *args)
 
 
 def _plain(condition: Expr) -> Expr:

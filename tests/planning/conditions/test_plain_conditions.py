@@ -57,3 +57,32 @@ def test_conditions_on_several_axes_and_on_data_stay() -> None:
         tensor = te.compute((6, 6), lambda i, j, c=condition: te.select(c(i, j), X[i], 2.0), "y")
         assert isinstance(tensor, Compute)
         assert with_plain_conditions(tensor.body) is tensor.body
+
+
+def test_what_ranges_decide_is_no_division() -> None:
+    """Each row and each phase of it, so that the adjoint of elements between others has a term for each, and no choice."""
+    r = te.reduce_axis((0, 3), "r")
+    for condition, plain in {
+        lambda i: (3 * i + r) % 3 == 0: "r == 0",
+        lambda i: te.logical_not((3 * i + r) // 3 == i): "False",
+        lambda i: (6 * i + 2 * r) // 2 % 3 == 1: "r == 1",
+    }.items():
+        tensor = te.compute(
+            (8,), lambda i, c=condition: te.sum(te.select(c(i), X[3 * i + r], 2.0), axis=r), "y"
+        )
+        assert isinstance(tensor, Compute)
+        found = with_plain_conditions(tensor.body)
+        chosen = "2.0" if plain == "False" else f"select({plain}, X[3 * i + r], 2.0)"
+        assert repr(found) == f"sum({chosen} for r in [0, 3))"
+    x = te.placeholder((4, 9), name="x")
+    y = te.compute(
+        (4, 18),
+        lambda b, i: te.select(
+            i % 2 == 0, x[b, i // 2], te.sin(x[b, i // 2]) * x[b, te.minimum(i // 2 + 1, 8)]
+        ),
+        "y",
+    )
+    (dx,) = te.differentiate(y, [x], head=te.placeholder(y.shape, name="H"))
+    text = te.source(dx)
+    assert "jnp.stack(" not in text and "reshape" not in text
+    assert "H[:, ::2]" in text
