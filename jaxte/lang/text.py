@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Symbol, Var, show_with
@@ -28,7 +28,7 @@ def text(expr: Expr, called: Mapping[Any, str] | None = None) -> str:
     Args:
         called: what tensors are called in place of their labels.
     """
-    return _text(expr, called, _axis_names(free_axes(expr), expr))
+    return _text(expr, called, _axis_names(list(free_axes(expr)), expr))
 
 
 def definition_text(
@@ -51,26 +51,41 @@ def _text(expr: Expr, called: Mapping[Any, str] | None, names: Mapping[Axis, str
     return memo[expr][0]
 
 
-def _axis_names(first: Iterable[Axis], expr: Expr) -> dict[Axis, str]:
-    """A name for each axis of ``first`` and then of ``expr``; axes of the same name are told apart by primes."""
+def _axis_names(first: Sequence[Axis], expr: Expr) -> dict[Axis, str]:
+    """A name for each axis of ``first`` and of ``expr``; axes of one name that meet are told apart by primes, those of sums beside each other are not."""
     names: dict[Axis, str] = {}
-    taken: set[str] = set()
-    for axis in (*first, *_axes_in(expr)):
+    for axis in first:
+        names[axis] = _free_name(axis.name, names.values())
+    for axis, others in _meetings(expr).items():
         if axis not in names:
-            name = axis.name
-            while name in taken:
-                name += "'"
-            names[axis] = name
-            taken.add(name)
+            names[axis] = _free_name(axis.name, [names[a] for a in (*first, *others) if a in names])
     return names
 
 
-def _axes_in(expr: Expr) -> Iterator[Axis]:
-    for node in postorder(expr) if expr.children else [expr]:
-        if isinstance(node, Reduce):
-            yield from node.axes
-        elif isinstance(node, Axis):
-            yield node
+def _meetings(expr: Expr) -> dict[Axis, set[Axis]]:
+    """The axes in ``expr``, those of outer reductions first, each with those that are reduced over around it or with it."""
+    found: dict[Axis, set[Axis]] = {}
+    around: dict[Expr, set[Axis]] = {}
+    for node in reversed(postorder(expr)):  # what stands around a node comes before it
+        inside = around.get(node, set())
+        if isinstance(node, Axis):
+            found.setdefault(node, set())
+        elif isinstance(node, Reduce):
+            inside = inside.union(node.axes)
+            for axis in node.axes:
+                found.setdefault(axis, set()).update(inside)
+            for axis in inside:
+                found.setdefault(axis, set()).update(node.axes)
+        if inside:
+            for child in node.children:
+                around.setdefault(child, set()).update(inside)
+    return found
+
+
+def _free_name(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "'"
+    return name
 
 
 def _piece(node: Expr, of: Callable[[Expr], Piece], names: Mapping[Axis, str]) -> Piece:

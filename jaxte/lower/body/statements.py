@@ -9,7 +9,7 @@ from math import inf
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis
 from jaxte.lang.identity import among, identical, place_of
-from jaxte.lang.operators import COMPARISONS, SELECT, Op
+from jaxte.lang.operators import COMPARISONS, NEGATIVE, SELECT, Op
 from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.leaves import Arange, Full, Name, Typed
 from jaxte.lower.arrays.loops import Stacked, Sums
@@ -18,7 +18,7 @@ from jaxte.lower.arrays.steps import Step
 from jaxte.lower.arrays.views import Broadcast
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.broadcasting import apply_steps, broadcast
-from jaxte.lower.code.constants import converted, folded, without_zero
+from jaxte.lower.code.constants import converted, folded, negated, without_neutral
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
@@ -125,8 +125,12 @@ class Statements:
         kind = self._widened(op, operands, kind)
         if all(v.literal for v in operands) and (constant := folded(op, operands, kind)) is not None:
             return constant
-        if (rest := without_zero(op, operands, kind)) is not None:
+        if (rest := without_neutral(op, operands, kind)) is not None:
             return rest
+        if (rest := negated(op, operands, kind)) is not None:
+            return self.combine(NEGATIVE, [rest], kind, scope)
+        if op is NEGATIVE and isinstance(inner := operands[0].code, Apply) and inner.op is NEGATIVE:
+            return replace(operands[0], code=inner.args[0])
         own = {d for v in operands for d in v.dims}
         dims = tuple([d for d in scope.order if d in own])
         values = self._agreeing(op, list(operands), kind)
@@ -156,12 +160,12 @@ class Statements:
         if op in COMPARISONS:
             values = self._compared(values)
         if op.result == "bool" or op.result == "real":
-            return [self._typed(v) for v in values] if all(v.literal for v in values) else values
+            return [_typed(v, v.dtype) for v in values] if all(v.literal for v in values) else values
         operands = values[1:] if op is SELECT else values
         if all(v.literal for v in operands):
             if kind[1] and op is SELECT:
                 return values
-            typed = [Value(Typed(v.code, kind[0]), (), (kind[0], False)) for v in operands[:1]]
+            typed = [_typed(v, kind[0]) for v in operands[:1]]
             return [*values[: len(values) - len(operands)], *typed, *operands[1:]]
         # A literal is written without its dtype, so it takes the one that it meets.
         promoted = dtypes.promote((v.dtype, v.kind[1] or v.literal) for v in operands)
@@ -186,9 +190,6 @@ class Statements:
             return values
         return [self.cast(v, "int32") if among(v, short) else v for v in values]
 
-    def _typed(self, value: Value) -> Value:
-        return Value(Typed(value.code, value.dtype), (), (value.dtype, False))
-
     def _kind(self, op: Op, values: Sequence[Value], kind: dtypes.Kind) -> dtypes.Kind:
         """The kind that JAX gives the result; weak where every operand is, or integers meet a weak float."""
         operands = values[1:] if op is SELECT else values
@@ -201,7 +202,7 @@ class Statements:
     def cast(self, value: Value, dtype: str, always: bool = False) -> Value:
         """``value`` as ``dtype``; nothing where it is that already."""
         if value.literal:
-            return Value(Typed(value.code, dtype), (), (dtype, False))
+            return _typed(value, dtype)
         if value.kind == (dtype, False) and not always:
             return value
         own = value.code
@@ -240,6 +241,12 @@ class Statements:
         ):
             return code
         return Broadcast(code, tuple(d.hi for d in dims))
+
+
+def _typed(literal: Value, dtype: str) -> Value:
+    """A number of Python as one of ``dtype``."""
+    known = converted(literal, dtype)
+    return Value(Typed(literal.code, dtype), (), (dtype, False), number=known.number if known else None)
 
 
 def _positions(integers: Arange, dtype: str) -> Node:

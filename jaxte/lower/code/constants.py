@@ -20,6 +20,8 @@ from jaxte.lower.code.vocabulary import Value
 Number = int | float
 _FLOATS: dict[str, Callable[[Number], Any]] = {"float32": np.float32, "float64": np.float64}
 _INTEGERS = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+_NEUTRAL = {ADD: 0, SUBTRACT: 0, MULTIPLY: 1, DIVIDE: 1}
+_EITHER = (ADD, MULTIPLY)
 SHORT_INTEGERS = {"int8": 2**7 - 1, "int16": 2**15 - 1}  # and the greatest of each
 
 
@@ -42,15 +44,25 @@ def folded(op: Op, operands: Sequence[Value], kind: Kind) -> Value | None:
         return _numeral_of(compute(*own), kind)
 
 
-def without_zero(op: Op, operands: Sequence[Value], kind: Kind) -> Value | None:
-    """What a zero is added to or taken from, in the dtype of ``kind`` already; None where there is no such zero.
+def without_neutral(op: Op, operands: Sequence[Value], kind: Kind) -> Value | None:
+    """What a zero is added to or taken from, or a one multiplied with, in the dtype of ``kind`` already; None where there is no such number.
 
     A sum that is -0.0 without the zero is 0.0 with it; XLA leaves the zero out as well.
     """
-    if op is ADD or op is SUBTRACT:
-        first, second = operands
-        for zero, rest in ((second, first), (first, second)) if op is ADD else ((second, first),):
-            if zero.number == 0 and not rest.literal and rest.kind == kind:
+    if op not in _NEUTRAL:
+        return None
+    first, second = operands
+    for neutral, rest in ((second, first), (first, second)) if op in _EITHER else ((second, first),):
+        if neutral.number == _NEUTRAL[op] and not rest.literal and rest.kind == kind:
+            return rest
+    return None
+
+
+def negated(op: Op, operands: Sequence[Value], kind: Kind) -> Value | None:
+    """What is multiplied with -1, in the dtype of ``kind`` already; None where there is no such number."""
+    if op is MULTIPLY:
+        for number, rest in (operands, operands[::-1]):
+            if number.number == -1 and not rest.literal and rest.kind == kind:
                 return rest
     return None
 

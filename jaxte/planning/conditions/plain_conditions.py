@@ -2,6 +2,7 @@
 
     i // 2 * 2 == i,   i % 2 < 1,   i % 2 != 1   and   (i + 1) // 2 == i // 2   are   i % 2 == 0
     (2 * i + r) % 2 == 0, where r is below 2                                    is    r == 0
+    8 * q + j < 16, where j is below 8                                          is    q <= 1
     i // 4 == 3                                                                 is    12 <= i and i < 16
     select(i == 0, x[n - 1], x[maximum(i - 1, 0)])                              is    select(i == 0, x[n - 1], x[i - 1])
 
@@ -22,10 +23,10 @@ from jaxte.lang.divisions import Remainder, division, divisions
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, call, conjuncts
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MAXIMUM, MINIMUM, MOD, NOT, NOT_EQUAL, SELECT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import linear
-from jaxte.sets.conditions import nonnegative_forms, positive
+from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.conditions import nonnegative_forms, positive, tidy
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import axis_bounds, interval, known
+from jaxte.sets.intervals import axis_bounds, interval, known, reach
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import tabulated
 
@@ -33,12 +34,17 @@ _MOST = 4096  # positions that are asked
 
 
 def with_plain_conditions(body: Expr) -> Expr:
-    """``body`` with comparisons of quotients and remainders of one axis as comparisons of the axis, or of one remainder."""
+    """``body`` with comparisons of quotients, remainders and several digits as comparisons of an axis, or of one remainder."""
 
     def rule(node: Expr) -> Expr:
-        return _plain(_undivided(node)) if isinstance(node, Call) and _has_quotients(node) else node
+        if not isinstance(node, Call) or not (node.op in COMPARISONS or node.op is NOT):
+            return node
+        return _plain(_undivided(node)) if _has_quotients(node) else _leading(node)
 
-    return rewrite(body, rule) if divisions(body) else body
+    for node in postorder(body):
+        if isinstance(node, Call) and node.op in COMPARISONS:
+            return rewrite(body, rule)
+    return body
 
 
 def _has_quotients(node: Call) -> bool:
@@ -61,6 +67,21 @@ def _undivided(condition: Expr) -> Expr:
     undivided = _undivided if condition.op is NOT else partial(simplify, table={})
     args = list(map(undivided, condition.args))
     return condition if all(map(is_, args, condition.args)) else call(condition.op, *args)
+
+
+def _leading(condition: Expr) -> Expr:
+    """A comparison of a number of several digits, as one of those that decide it: ``8 * q + j < 16`` for ``j`` below 8 is ``q < 2``."""
+    forms = nonnegative_forms(condition)
+    if len(forms) != 1 or len(forms[0].terms) < 2:
+        return condition
+    (form,) = forms
+    unit = max(map(abs, form.terms.values()))
+    leading = {a: c // unit for a, c in form.terms.items() if c % unit == 0}
+    rest = Linear({a: c for a, c in form.terms.items() if a not in leading}, form.constant)
+    ends = reach(rest) if rest.terms else None
+    if ends is None or ends[0] // unit != ends[1] // unit:
+        return condition
+    return _plain(tidy(from_linear(Linear(leading, ends[0] // unit)) >= 0))
 
 
 def _plain(condition: Expr) -> Expr:

@@ -185,3 +185,17 @@ def test_booleans_in_conditions_of_positions() -> None:
     ):
         Y, x = te.compute((8,), body, "Y"), np.arange(8, dtype="float32")
         np.testing.assert_array_equal(te.evaluate(Y, {X: x}), te.interpret(Y, {X: x}))
+
+
+def test_one_is_not_multiplied_with_and_signs_are_taken_once() -> None:
+    x, s = te.placeholder((6, 2), name="x"), te.reduce_axis((0, 2), "s")
+    y = te.compute((6,), lambda i: te.sum(te.select(s == 0, 1.0, -1.0) * (x[i, s] * 0.5), axis=s), "y")
+    text = te.source(y)
+    assert "y = 0.5 * x[:, 0] + 0.5 * -x[:, 1]" in text
+    twice = te.compute((6,), lambda i: -(-(x[i, 0] * 1.0) / 1.0), "z")
+    assert "z = x[:, 0]" in te.source(twice)
+    values = np.random.default_rng(0).normal(size=(6, 2)).astype("float32")
+    for tensor in (y, twice):
+        np.testing.assert_array_equal(
+            te.evaluate([tensor], {x: values})[0], te.interpret([tensor], {x: values})[0]
+        )

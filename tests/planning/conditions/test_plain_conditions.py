@@ -86,3 +86,35 @@ def test_what_ranges_decide_is_no_division() -> None:
     text = te.source(dx)
     assert "jnp.stack(" not in text and "reshape" not in text
     assert "H[:, ::2]" in text
+
+
+def test_leading_digits_decide() -> None:
+    """Both halves of a row, as in positions by rotation: the adjoint of what they share has a term for each, and no choice."""
+    r = te.reduce_axis((0, 3), "r")
+    for condition, plain in {
+        lambda j: 8 * r + j < 8: "r == 0",
+        lambda j: 8 * r + j >= 8: "r >= 1",
+        lambda j: 8 * r <= 15 - j: "r <= 1",
+        lambda j: 8 * r + j < 9: "8 * r + j < 9",
+        lambda j: 8 * r + 2 * j < 8: "8 * r + 2 * j < 8",
+    }.items():
+        tensor = te.compute(
+            (8,), lambda j, c=condition: te.sum(te.select(c(j), X[8 * r + j], 2.0), axis=r), "y"
+        )
+        assert isinstance(tensor, Compute)
+        assert (
+            repr(with_plain_conditions(tensor.body))
+            == f"sum(select({plain}, X[8 * r + j], 2.0) for r in [0, 3))"
+        )
+    x, t = te.placeholder((6, 8), name="x"), te.placeholder((6, 4), name="t")
+    turned = te.compute(
+        (6, 8),
+        lambda i, j: te.select(
+            j < 4,
+            x[i, j] * te.cos(t[i, j % 4]) - x[i, j + 4] * te.sin(t[i, j % 4]),
+            x[i, j] * te.cos(t[i, j % 4]) + x[i, j - 4] * te.sin(t[i, j % 4]),
+        ),
+        "y",
+    )
+    (dt,) = te.differentiate(turned, [t], head=te.placeholder((6, 8), name="H"))
+    assert "where" not in te.source(dt) and "pad" not in te.source(dt)
