@@ -278,3 +278,11 @@ def test_sums_of_differences_are_taken_for_one_coordinate_after_the_other() -> N
     differences = te.compute((6, 3), lambda i, c: te.sum(w[i, j] * (x[i, c] - y[j, c]), axis=j), "D")
     (line,) = check(differences)
     assert "einsum" not in line and line.count("jnp.sum(") == 3
+
+
+def test_gates_of_one_matrix_are_one_product() -> None:
+    """A short dimension beside another one that is reduced is part of the product: slices of the matrix would be copies of it."""
+    g, w = te.placeholder((3, 64), name="g"), te.placeholder((3, 64, 32), name="w")
+    a, i = te.reduce_axis((0, 3), "a"), te.reduce_axis((0, 64), "i")
+    y = te.compute((32,), lambda k: te.sum(g[a, i] * w[a, i, k], axis=(a, i)), "y")
+    assert 'y = jnp.einsum("ai,aik->k", g, w)' in te.source(y)
