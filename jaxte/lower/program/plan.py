@@ -23,6 +23,7 @@ from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Progr
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatter_chains import chained
 from jaxte.lower.printing.printer import Printer
+from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
 from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.equal_values import with_equal_values_once
@@ -170,6 +171,7 @@ class _Lowering:
         if self.shared.policy.facts.multiplies_nan:
             statements = with_rows_multiplied(statements, self.shared.names)
         statements = with_equal_values_once(statements, own)
+        statements = with_alike_parts_in_loops(statements, self.shared.printer.text)
         return Written(statements, idents, part.choices)
 
 
