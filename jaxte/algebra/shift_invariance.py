@@ -11,7 +11,6 @@ terms have. Where all outputs have no degree, they do not depend on ``m``.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import isinf
 
 from jaxte.algebra.polynomial import Expansion, TooLarge
@@ -19,6 +18,7 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import COMPARISONS, SELECT
+from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, postorder, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 
