@@ -121,6 +121,7 @@ LAYERS = (
     "algebra.like_terms",
     "algebra.simplify",
     "algebra.polynomial",
+    "algebra.shift_invariance",
     "algebra",
     "planning.terms",
     "planning.asked",

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import isinf
 
+from jaxte.algebra.data import data_readings
 from jaxte.algebra.polynomial import Expansion, TooLarge
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import Call, Const, Expr, Read, Reduce
+from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.records import dataclass
@@ -116,10 +117,10 @@ class _Followed:
                     raise _UnknownError
                 return self._read(tensor, indices)
             case Reduce() if any(memo[child] is not None for child in node.children):
-                return _reduced(node, memo)
+                return self._reduced(node, memo)
             case Call(op, args) if any(memo[a] is not None for a in args):
                 if op is SELECT:
-                    return _alike(args[1:], memo) if memo[args[0]] is None else _unknown()
+                    return self._chosen(args, memo)
                 if op in COMPARISONS:
                     _alike(args, memo)  # which are compared as they would be without it
                     return None
@@ -160,6 +161,35 @@ class _Followed:
                 return _alike(args, memo)
         raise _UnknownError
 
+    def _chosen(self, args: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
+        """The degree of both branches of a choice that does not depend on the pivot."""
+        condition, taken, other = args
+        if memo[condition] is not None:
+            raise _UnknownError
+        own = _alike((taken, other), memo)
+        return self._where(own, condition) if memo[other] is None else own
+
+    def _reduced(self, node: Reduce, memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
+        """The degree of a sum of terms that are scaled alike, or of the extremum of elements that are changed alike."""
+        if memo[node.where] is not None:
+            raise _UnknownError
+        own = self._where(_alike(node.exprs, memo), node.where)
+        if node.reducer.name not in _EXTREMA and not (node.reducer.name == "sum" and own.is_scale):
+            raise _UnknownError
+        if any(depends_on(e, node.axes) for e in (*own.at, own.degree)):
+            raise _UnknownError
+        return own
+
+    def _where(self, own: _Degree, condition: Expr) -> _Degree:
+        """``own`` with what data equal where ``condition`` holds: the sums over the rows of a segment are scaled as its rows are."""
+        equal: dict[Expr, Expr] = {}
+        for part in conjuncts(condition):
+            equal.update(data_readings(part))
+        if not equal:
+            return own
+        at = tuple(substitute(i, equal) for i in own.at)
+        return _Degree(at, self._forms.normal(substitute(own.degree, equal)), own.is_scale)
+
     def _degree(self, own: _Degree, degree: Expr) -> _Degree | None:
         """``own`` with another degree; None where that is zero."""
         normal = self._forms.normal(degree)
@@ -183,19 +213,7 @@ def _axes(tensor: Tensor) -> Sequence[Expr]:
     return tensor.axes
 
 
-def _reduced(node: Reduce, memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
-    """The degree of a sum of terms that are scaled alike, or of the extremum of elements that are changed alike."""
-    if memo[node.where] is not None:
-        raise _UnknownError
-    own = _alike(node.exprs, memo)
-    if own is not None and any(depends_on(e, node.axes) for e in (*own.at, own.degree)):
-        raise _UnknownError
-    if node.reducer.name in _EXTREMA or (node.reducer.name == "sum" and own is not None and own.is_scale):
-        return own
-    raise _UnknownError
-
-
-def _alike(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
+def _alike(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree:
     """The degree that all of ``nodes`` have; a zero is scaled by anything, an infinity shifted too."""
     found: _Degree | None = None
     free: list[Const] = []
@@ -215,7 +233,3 @@ def _alike(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degre
 
 def _is_infinite(number: Const) -> bool:
     return isinstance(number.value, float) and isinf(number.value)
-
-
-def _unknown() -> _Degree | None:
-    raise _UnknownError

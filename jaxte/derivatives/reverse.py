@@ -13,7 +13,7 @@ from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.show.printing import displayed
-from jaxte.tensors.shapes import Extent, same_extent, shape_text
+from jaxte.tensors.shapes import same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
 
 
@@ -157,20 +157,6 @@ def vjp_graph(
     """The adjoint of each of ``inputs``, summed over several outputs with a head each."""
     adjoints, _ = accumulate(outputs, heads, list(inputs), override, fdiff)
     return [_adjoint_or_zeros(t, adjoints, prefix_of(outputs[0], heads[0])) for t in inputs]
-
-
-def pull_back(
-    outputs: Sequence[Tensor],
-    heads: Sequence[Tensor],
-    input: Tensor,
-    prefix: Sequence[Extent],
-    override: Overrides | None = None,
-) -> Tensor:
-    """The adjoint of ``input``, summed over ``outputs``, whose heads have the shapes ``prefix + output.shape``."""
-    if not outputs:
-        return zero_adjoint(input, prefix)
-    adjoints, _ = accumulate(outputs, heads, [input], override, None)
-    return _adjoint_or_zeros(input, adjoints, tuple(prefix))
 
 
 def _adjoint_or_zeros(tensor: Tensor, adjoints: Mapping[Tensor, Tensor], prefix: tuple[Any, ...]) -> Tensor:

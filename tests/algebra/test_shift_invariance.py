@@ -73,6 +73,18 @@ def norms(x: te.Tensor, v: te.Tensor) -> te.Tensor:
     return te.compute((N, M), lambda i, j: te.maximum(e[i, j], 0.0) / r[i] * v[j, 1], "y")
 
 
+ROWS = np.array([0, 2, 1, 0, 3, 2, 2], "int32")
+
+
+def segments(x: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """The weights of the edges of each node, which data tell."""
+    rows, e = te.constant(ROWS, "rows"), te.reduce_axis((0, M), "e")
+    m = te.compute((N - 1,), lambda i: te.max(x[0, e], axis=e, where=rows[e] == i), "m")
+    w = te.compute((M,), lambda e: te.exp(x[0, e] - m[rows[e]]) * (1.0 + v[e, 1] ** 2), "w")
+    z = te.compute((N - 1,), lambda i: te.sum(te.select(rows[e] == i, w[e], 0.0), axis=e), "z")
+    return te.compute((M,), lambda e: w[e] / z[rows[e]], "y")
+
+
 def as_jax(build: Build) -> Callable[[Any, Any], Any]:
     def exponentials(x: Any) -> Any:
         return jnp.exp(x - x.max(1, keepdims=True))
@@ -82,7 +94,12 @@ def as_jax(build: Build) -> Callable[[Any, Any], Any]:
         e = jnp.where(jnp.arange(M)[None] != jnp.arange(N)[:, None], e, 0.0)
         return (e * v[:, 1]).sum(1) / e.sum(1)
 
+    def segments_jax(x: Any, v: Any) -> Any:
+        w = jnp.exp(x[0]) * (1 + v[:, 1] ** 2)
+        return w / jax.ops.segment_sum(w, jnp.asarray(ROWS), N - 1)[ROWS]
+
     return {
+        segments: segments_jax,
         attention: lambda x, v: exponentials(x) @ v / exponentials(x).sum(1, keepdims=True),
         warm: warm_jax,
         logarithms: lambda x, v: -jnp.sum(jax.nn.log_softmax(x, axis=1) * v[:, 0]),
@@ -91,7 +108,7 @@ def as_jax(build: Build) -> Callable[[Any, Any], Any]:
     }[build]
 
 
-INVARIANT = [attention, warm, logarithms, sums_of_exponentials, norms]
+INVARIANT = [attention, warm, logarithms, sums_of_exponentials, norms, segments]
 
 
 @pytest.mark.parametrize("build", INVARIANT, ids=lambda b: b.__name__)
@@ -160,8 +177,17 @@ def two_maxima(x: te.Tensor) -> te.Tensor:
     return te.compute((N, M), lambda i, j: e[i, j] / z[i] + m[i], "y")
 
 
+def both_branches(x: te.Tensor) -> te.Tensor:
+    """What a condition equates holds in one branch alone."""
+    rows, j = te.constant(np.array([0, 1, 2, 3, 3], "int32"), "rows"), te.reduce_axis((0, M), "j")
+    m = maxima(x)
+    e = te.compute((N, M), lambda i, j: te.exp(x[i, j] - m[rows[i]]), "e")
+    z = te.compute((N,), lambda i: te.sum(te.select(rows[i] == i, e[i, j], 2.0 * e[i, j]), axis=j), "z")
+    return te.compute((N, M), lambda i, j: te.exp(x[i, j] - m[i]) / z[i], "y")
+
+
 @pytest.mark.parametrize(
-    "build", [other_row, floor, columns, powers, half, two_maxima], ids=lambda b: b.__name__
+    "build", [both_branches, other_row, floor, columns, powers, half, two_maxima], ids=lambda b: b.__name__
 )
 def test_a_maximum_that_counts_keeps_its_adjoint(build: Build) -> None:
     with jax.enable_x64(True):
