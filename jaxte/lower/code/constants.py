@@ -53,7 +53,7 @@ def without_neutral(op: Op, operands: Sequence[Value], kind: Kind) -> Value | No
         return None
     first, second = operands
     for neutral, rest in ((second, first), (first, second)) if op in _EITHER else ((second, first),):
-        if neutral.number == _NEUTRAL[op] and not rest.literal and rest.kind == kind:
+        if neutral.number == _NEUTRAL[op] and rest.kind == kind and (not rest.literal or neutral.literal):
             return rest
     return None
 
