@@ -17,7 +17,7 @@ from jaxte.autodiff.terms.beside import made_better
 from jaxte.autodiff.terms.guards import is_zero
 from jaxte.autodiff.terms.shared import one_of_equal_parts
 from jaxte.derivatives.linearity import verify_linear
-from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, overrides_of
+from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, opaque, overrides_of
 from jaxte.derivatives.recurrent import recursions
 from jaxte.lang import dtypes
 from jaxte.lang.budget import bounded
@@ -76,7 +76,9 @@ class _Accumulation:
         self.is_derived = not overrides and fdiff is None
         self.order = accumulation_order(outputs, overrides)
         overrides = {**overrides, **recursions(self.order, overrides, accumulate)}
-        self._idle = without_effect(self.order, outputs, overrides) if fdiff is None else set[Tensor]()
+        self._idle = (
+            without_effect(self.order, outputs, opaque(overrides)) if fdiff is None else set[Tensor]()
+        )
         self.adjoints: dict[Tensor, Tensor] = {}
         self.vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
         self.summands: dict[Tensor, dict[Tensor, Tensor]] = {}

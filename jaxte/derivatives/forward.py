@@ -10,7 +10,7 @@ from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.accumulation import accumulate, accumulation_order, sources_of
-from jaxte.derivatives.overrides import Fdiff, Override, by_fdiff, check_fdiff, overrides_of
+from jaxte.derivatives.overrides import Fdiff, Override, by_fdiff, check_fdiff, opaque, overrides_of
 from jaxte.derivatives.recurrent import Recursion, recursions, tangents_of
 from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
@@ -41,7 +41,7 @@ def jvp_graph(
     given = {t: d for t, d in zip(inputs, tangents, strict=True) if d is not None}
     order = accumulation_order(outputs, overrides)
     overrides |= recursions(order, overrides, accumulate)
-    idle = without_effect(order, outputs, overrides) if fdiff is None else set()
+    idle = without_effect(order, outputs, opaque(overrides)) if fdiff is None else set()
     found: dict[Tensor, Tensor] = {}
     by_override: dict[Override, dict[Tensor, Tensor]] = {}
     with bounded(len(order)):

@@ -34,6 +34,7 @@ class Override:
         primal: makes what derivatives of derivatives have in place of the one output: the value as a rule computes it anew, whose derivative
             is its own. None, or where it makes None: the output, with this derivative again.
         once: whether only the next derivative is this one.
+        by_definition: whether ``fn`` gives what follows from the definition.
     """
 
     outputs: tuple[Tensor, ...]
@@ -43,6 +44,7 @@ class Override:
     region: bool = False
     primal: Callable[[], Tensor | None] | None = None
     once: bool = False
+    by_definition: bool = False
 
     @property
     def renewed(self) -> Tensor | None:
@@ -193,6 +195,11 @@ def by_fdiff(tensor: Tensor, fdiff: Fdiff) -> Override:
         return [fdiff(out, source, head) for source in inputs]
 
     return Override((tensor,), sources, adjoints)
+
+
+def opaque(overrides: Mapping[Tensor, Override]) -> frozenset[Tensor]:
+    """The tensors whose derivative does not follow from their definition."""
+    return frozenset(t for t, own in overrides.items() if not own.by_definition)
 
 
 def check_overrides(override: Mapping[Any, Any]) -> dict[Tensor, Override]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,7 +173,7 @@ def _keys(override: Mapping[Any, Any]) -> list[Tensor]:
 
 def _pairs(own: Override, heads: Sequence[Tensor]) -> list[tuple[Tensor, Tensor, Tensor]]:
     """For each dependency the adjoint that was given, and the one that is derived from the definitions."""
-    plain = {t: by_fdiff(t, _block) for t in own.outputs}
+    plain = {t: replace(by_fdiff(t, _block), by_definition=True) for t in own.outputs}
     derived = vjp_graph(own.outputs, heads, own.dependencies, plain)
     return [(s, a, d) for (s, a), d in zip(own.adjoints(heads, ()), derived, strict=True)]
 
