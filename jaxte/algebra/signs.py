@@ -13,6 +13,7 @@ from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Reducer
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, POWER, SELECT
 from jaxte.lang.scalars.table import may_blow_up
 from jaxte.lang.walk import fold, postorder
+from jaxte.sets.intervals import surely_inside
 from jaxte.tensors.tensor import Compute
 
 _DEEPEST = 6  # tensors that read one another; what is read further away may have any sign
@@ -60,7 +61,10 @@ def _sign(expr: Expr, depth: int) -> Sign:
             case Const(number) if isinstance(number, (int, float)):
                 return Sign.POSITIVE if number > 0 else Sign.NOT_NEGATIVE if number == 0 else Sign.ANY
             case Read(tensor) if isinstance(tensor, Compute) and depth:
-                return _sign(tensor.body, depth - 1)
+                own = _sign(tensor.body, depth - 1)
+                return (
+                    own if surely_inside(node) else min(own, Sign.NOT_NEGATIVE)
+                )  # there are zeros around it
             case Reduce(Reducer(name="sum")):
                 return min(below[0], Sign.NOT_NEGATIVE)
             case Call() if is_inexact(node.dtype) and not is_complex(node.dtype):
