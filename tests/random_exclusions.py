@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 import jaxte as te
@@ -195,3 +197,30 @@ def check_exclusions(f: RandomExclusions, order: int) -> dict[str, Any]:
     return (
         {} if any(not np.array_equal(feeds[t], spoilt[t]) for t in feeds) else {"notes": ["nothing spoilt"]}
     )
+
+
+def check_forward_over_reverse(f: RandomExclusions) -> None:
+    """A gradient moved along random tangents, compiled: what no point reads makes no difference there, either.
+
+    Raises:
+        AssertionError: it does.
+    """
+    feeds, spoilt = f.feeds()
+    inputs = inputs_of([f.output])
+    moving = [n for n, t in enumerate(inputs) if t in set(f.arrays)]
+    fn = te.function(inputs, f.output)
+    rng = np.random.default_rng([f.seed, 2])
+    tangents = tuple(rng.standard_normal(inputs[n].shape) for n in moving)
+    gradient = jax.grad(lambda *arrays: jnp.sum(jnp.sin(fn(*arrays))), moving[0])
+
+    def moved(arrays: Feeds) -> np.ndarray:
+        given = [arrays[t] for t in inputs]
+
+        def of(*own: Any) -> Any:
+            table = dict(zip(moving, own, strict=True))
+            return gradient(*(table.get(n, a) for n, a in enumerate(given)))
+
+        return np.asarray(jax.jit(lambda *x: jax.jvp(of, x, tangents)[1])(*(given[n] for n in moving)))
+
+    assert any(not np.array_equal(feeds[t], spoilt[t]) for t in inputs)
+    np.testing.assert_allclose(moved(spoilt), moved(feeds), 1e-8, 1e-8)

@@ -9,7 +9,7 @@ from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.random_definitions import definition
-from tests.random_exclusions import RandomExclusions, check_exclusions
+from tests.random_exclusions import RandomExclusions, check_exclusions, check_forward_over_reverse
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_symbols import RandomSymbols, check_symbols
@@ -86,6 +86,11 @@ def test_what_choices_exclude_may_be_anything(seed: int) -> None:
 def test_tensors_of_which_choices_exclude_elements(seed: int) -> None:
     """Products, of which a choice in another tensor takes elements: zeros by data, by position, beside adjoints of other readers, turned around."""
     check_exclusions(RandomExclusions(seed, outside=True), order=1 + seed % 2)
+
+
+@pytest.mark.parametrize("seed", [17, 34])
+def test_gradients_of_which_choices_exclude_elements_move_forward(seed: int) -> None:
+    check_forward_over_reverse(RandomExclusions(seed, outside=seed % 2 == 0))
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -137,10 +137,12 @@ def moved_into(tangent: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     element: Expr = Read(tangent, tuple(at))
     if not isinstance(tangent, Compute):
         return element
-    guarded = _has_data_guard(tangent.body) and not _has_sum(tangent.body) and _may_blow_up(reader)
+    may_blow_up = _may_blow_up(reader)
+    guarded = may_blow_up and _has_data_guard(tangent.body) and not _has_sum(tangent.body)
     if _is_trivial(tangent.body) or (guarded and _is_short(tangent.body)):
         return substitute(tangent.body, dict(zip(tangent.axes, at, strict=True)))
-    return guard(call(NONZERO, element, 0), element) if guarded else element
+    masked = guarded or (may_blow_up and isinstance(tangent, Adjoint) and tangent.masked)
+    return guard(call(NONZERO, element, 0), element) if masked else element
 
 
 def free_of_guards(reader: Compute, tensor: Tensor) -> Compute:

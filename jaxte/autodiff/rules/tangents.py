@@ -49,7 +49,7 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.identity import among, place_of
-from jaxte.lang.operators import MINIMUM
+from jaxte.lang.operators import MINIMUM, NONZERO
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.conditions import prune
 from jaxte.tensors.shapes import Extent
@@ -113,13 +113,20 @@ def _replaced(body: Expr, wanted: Callable[[Expr], bool], moves: Moves) -> Expr 
         moving = [child in linear for child in node.children]
         if wanted(node):
             assert isinstance(node, Read)
-            table[node] = moves(node)
+            table[node] = moved = moves(node)
+            if _passes_nothing_on(moved):
+                return None  # its guard belongs around what it is multiplied by
             linear.add(node)
         elif any(moving):
             if not _stays_linear(node, moving):
                 return None
             linear.add(node)
     return substitute(body, table)
+
+
+def _passes_nothing_on(moved: Expr) -> bool:
+    """Whether a tangent is guarded by where it is zero itself."""
+    return any(isinstance(node, Call) and node.op is NONZERO for node in postorder(moved))
 
 
 def _stays_linear(node: Expr, moving: Sequence[bool]) -> bool:
