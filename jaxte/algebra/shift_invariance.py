@@ -5,7 +5,7 @@ none of the single terms of its adjoint is zero.
 
 The definitions show it: with ``m[at] + c`` in place of ``m[at]``, an element ``e`` of what reads it becomes ``e + degree * c`` or ``e * exp(degree * c)``.
 The degree follows from operation to operation, as units do: a product adds up degrees, a logarithm makes a shift of a scale, a sum keeps a scale that all its
-terms have. Where all outputs have no degree, they do not depend on ``m``.
+terms have. Conditions, and what has no slope, pass nothing on. Where no output has a degree, no derivative flows to ``m``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from jaxte.algebra.polynomial import Expansion, TooLarge
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import COMPARISONS, SELECT
+from jaxte.lang.operators import SELECT
 from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, postorder, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 
 _EXTREMA = ("max", "min")
+_WITHOUT_SLOPE = ("stop_gradient", "sign", "floor", "ceil", "round", "trunc")
 _SHIFTS = {"negative": -1.0, "cast": 1.0}  # what becomes of the degree of a shift
 _SCALES = {
     "negative": 1.0,
@@ -105,8 +106,13 @@ class _Followed:
         """Follows the definition of ``tensor``, which reads some that have a degree."""
         memo: dict[Expr, _Degree | None] = {}
         for node in postorder(tensor.body):
-            memo[node] = self._of(node, memo)
+            try:
+                memo[node] = self._of(node, memo)
+            except _UnknownError:  # which does not matter if it passes nothing on
+                memo[node] = _UNKNOWN
         own = memo[tensor.body]
+        if own is _UNKNOWN:
+            raise _UnknownError
         if own is not None:
             self.degrees[tensor] = own
 
@@ -116,15 +122,14 @@ class _Followed:
                 if any(memo[i] is not None for i in indices):
                     raise _UnknownError
                 return self._read(tensor, indices)
-            case Reduce() if any(memo[child] is not None for child in node.children):
+            case Reduce(exprs=exprs) if any(memo[e] is not None for e in exprs):
+                _check_known(exprs, memo)
                 return self._reduced(node, memo)
-            case Call(op, args) if any(memo[a] is not None for a in args):
-                if op is SELECT:
-                    return self._chosen(args, memo)
-                if op in COMPARISONS:
-                    _alike(args, memo)  # which are compared as they would be without it
-                    return None
-                return self._call(node, args, memo)
+            case Call(op, args) if is_inexact(node.dtype) and op.name not in _WITHOUT_SLOPE:
+                passing = args[1:] if op is SELECT else args
+                if any(memo[a] is not None for a in passing):
+                    _check_known(passing, memo)
+                    return self._chosen(args, memo) if op is SELECT else self._call(op.name, args, memo)
         return None
 
     def _read(self, tensor: Tensor, indices: Sequence[Expr]) -> _Degree | None:
@@ -135,8 +140,7 @@ class _Followed:
         degree = self._forms.normal(substitute(own.degree, at))
         return _Degree(tuple(substitute(i, at) for i in own.at), degree, own.is_scale)
 
-    def _call(self, node: Call, args: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
-        name = node.op.name if is_inexact(node.dtype) else ""
+    def _call(self, name: str, args: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
         match name, args, [memo[a] for a in args]:
             case "exp", _, [_Degree(at, degree, False)]:
                 return _Degree(at, degree, True)
@@ -162,17 +166,13 @@ class _Followed:
         raise _UnknownError
 
     def _chosen(self, args: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
-        """The degree of both branches of a choice that does not depend on the pivot."""
+        """The degree of both branches of a choice."""
         condition, taken, other = args
-        if memo[condition] is not None:
-            raise _UnknownError
         own = _alike((taken, other), memo)
         return self._where(own, condition) if memo[other] is None else own
 
     def _reduced(self, node: Reduce, memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
         """The degree of a sum of terms that are scaled alike, or of the extremum of elements that are changed alike."""
-        if memo[node.where] is not None:
-            raise _UnknownError
         own = self._where(_alike(node.exprs, memo), node.where)
         if node.reducer.name not in _EXTREMA and not (node.reducer.name == "sum" and own.is_scale):
             raise _UnknownError
@@ -206,6 +206,14 @@ class _Followed:
         if a.is_scale != b.is_scale or not identical(list(a.at), list(b.at)):
             raise _UnknownError
         return self._degree(a, a.degree + b.degree * sign)
+
+
+_UNKNOWN = _Degree((), Const(0.0), False)
+
+
+def _check_known(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> None:
+    if any(memo[node] is _UNKNOWN for node in nodes):
+        raise _UnknownError
 
 
 def _axes(tensor: Tensor) -> Sequence[Expr]:

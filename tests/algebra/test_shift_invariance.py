@@ -85,6 +85,12 @@ def segments(x: te.Tensor, v: te.Tensor) -> te.Tensor:
     return te.compute((M,), lambda e: w[e] / z[rows[e]], "y")
 
 
+def library(x: te.Tensor, v: te.Tensor) -> te.Tensor:
+    """A maximum of which no slope is taken, and which is no number where a row is empty."""
+    j = te.reduce_axis((0, M), "j")
+    return te.compute((N,), lambda i: te.logsumexp(x[i, j] * v[j, 0], axis=j), "y")
+
+
 def as_jax(build: Build) -> Callable[[Any, Any], Any]:
     def exponentials(x: Any) -> Any:
         return jnp.exp(x - x.max(1, keepdims=True))
@@ -100,6 +106,7 @@ def as_jax(build: Build) -> Callable[[Any, Any], Any]:
 
     return {
         segments: segments_jax,
+        library: lambda x, v: jax.nn.logsumexp(x * v[:, 0], axis=1),
         attention: lambda x, v: exponentials(x) @ v / exponentials(x).sum(1, keepdims=True),
         warm: warm_jax,
         logarithms: lambda x, v: -jnp.sum(jax.nn.log_softmax(x, axis=1) * v[:, 0]),
@@ -108,7 +115,7 @@ def as_jax(build: Build) -> Callable[[Any, Any], Any]:
     }[build]
 
 
-INVARIANT = [attention, warm, logarithms, sums_of_exponentials, norms, segments]
+INVARIANT = [attention, warm, logarithms, sums_of_exponentials, norms, segments, library]
 
 
 @pytest.mark.parametrize("build", INVARIANT, ids=lambda b: b.__name__)
@@ -177,6 +184,14 @@ def two_maxima(x: te.Tensor) -> te.Tensor:
     return te.compute((N, M), lambda i, j: e[i, j] / z[i] + m[i], "y")
 
 
+def stopped(x: te.Tensor) -> te.Tensor:
+    """What is put back has a slope, what is taken off has none."""
+    m = maxima(x)
+    e = te.compute((N, M), lambda i, j: te.exp(x[i, j] - te.stop_gradient(m[i])), "e")
+    z = totals(e)
+    return te.compute((N,), lambda i: te.stop_gradient(m[i]) * 0.0 + m[i] + te.log(z[i]), "y")
+
+
 def both_branches(x: te.Tensor) -> te.Tensor:
     """What a condition equates holds in one branch alone."""
     rows, j = te.constant(np.array([0, 1, 2, 3, 3], "int32"), "rows"), te.reduce_axis((0, M), "j")
@@ -202,3 +217,15 @@ def test_a_maximum_that_counts_keeps_its_adjoint(build: Build) -> None:
         losses = jax.vmap(loss)
         moved = (losses(x + steps) - losses(x - steps)) / 2e-6
         np.testing.assert_allclose(jax.grad(loss)(x).ravel(), moved, rtol=1e-6, atol=1e-8)
+
+
+def test_a_slope_that_is_stopped_is_none() -> None:
+    x = np.random.default_rng(3).normal(size=(N, M)).astype("float32")
+    stop = jax.lax.stop_gradient
+
+    def plain(x: Any) -> Any:
+        m = x.max(1)
+        return m + jnp.log(jnp.sum(jnp.exp(x - stop(m)[:, None]), 1))
+
+    for own, expected in zip(jax.jacrev(te.function(stopped))(x), jax.jacrev(plain)(x), strict=True):
+        np.testing.assert_allclose(own, expected, rtol=1e-5, atol=1e-6)

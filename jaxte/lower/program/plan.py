@@ -26,7 +26,7 @@ from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
 from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
-from jaxte.lower.program.across.equal_values import with_equal_values_once
+from jaxte.lower.program.across.equal_values import Naming, with_equal_values_once
 from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
@@ -166,12 +166,14 @@ class _Lowering:
                     raise _missing(self.name, tensor, self.params)
         idents = part.idents
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
-        own = frozenset(idents.values())
+        own, shared = frozenset(idents.values()), self.shared
         statements = without_idle_pads(with_one_gather(part.statements), own)
         if self.shared.policy.facts.multiplies_nan:
             statements = with_rows_multiplied(statements, self.shared.names)
-        statements = with_equal_values_once(statements, own)
-        statements = with_alike_parts_in_loops(statements, self.shared.printer.text)
+        statements = with_equal_values_once(
+            statements, own, Naming(shared.names.numbered, shared.printer.text)
+        )
+        statements = with_alike_parts_in_loops(statements, shared.printer.text)
         return Written(statements, idents, part.choices)
 
 

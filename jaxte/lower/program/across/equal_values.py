@@ -10,31 +10,36 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from jaxte.lang.graphs import ordered
+from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.data import Call, Output
 from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.loops import Each
 from jaxte.lower.arrays.node import Node, nodes_below, rebuilt
 from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Statement
 from jaxte.lower.program.across.idle_pads import named_inside
 
+_SHORT = 24  # characters of what may be written twice
 _NUMBERED = re.compile(r".+_\d+")
 
 
 def with_equal_values_once(
-    statements: Sequence[AnyStatement], tensors: Collection[str]
+    statements: Sequence[AnyStatement], tensors: Collection[str], naming: Naming
 ) -> list[AnyStatement]:
-    """``statements`` in which no value is computed by two.
+    """``statements`` in which no value is computed by two, and no long one written twice for one tensor.
 
     Args:
         statements: those of one function.
         tensors: the names of tensors, which may be returned, or read by another function. One that is equal to a value before it is written as that.
+        naming: makes new names, and texts.
     """
     times = Counter(s.target for s in statements)
-    values = _Values(frozenset((*tensors, *named_inside(statements))))
+    values = _Values(frozenset((*tensors, *named_inside(statements))), naming)
     found: list[AnyStatement] = []
     for part in _parts(statements, times):
         if isinstance(part, list):
@@ -59,11 +64,20 @@ def _parts(
     yield part
 
 
+@dataclass(frozen=True)
+class Naming:
+    """New names, and the texts of nodes."""
+
+    numbered: Callable[[str], str]
+    text: Callable[[Node], str]
+
+
 class _Values:
     """The values of one function so far; ``fixed`` are the names that stay as they are."""
 
-    def __init__(self, fixed: frozenset[str]) -> None:
+    def __init__(self, fixed: frozenset[str], naming: Naming) -> None:
         self._fixed = fixed
+        self._naming = naming
         self._known: dict[Node, str] = {}  # what values are called, by what they are made of
         self._new: dict[str, str] = {}  # what names of before are called
 
@@ -73,7 +87,7 @@ class _Values:
 
     def once(self, part: Sequence[Statement]) -> Sequence[Statement]:
         """``part`` without values that are there already, each before what reads it."""
-        part = _renamed(part, self._new)
+        part = self._with_parts(_renamed(part, self._new))
         new: dict[str, str] = {}
         before: Sequence[Statement] = ()
         found: Sequence[Statement] = part
@@ -89,6 +103,17 @@ class _Values:
             self._new |= _one_after_the_other(new, numbers)
         self._known |= {s.source: s.target for s in found if _is_value(s.source)}
         return found
+
+    def _with_parts(self, part: Sequence[Statement]) -> Sequence[Statement]:
+        """``part`` with statements for long values that several places in one scope are made of."""
+        found: list[Statement] = []
+        for scope, own in groupby(part, lambda s: s.scope):
+            together = list(own)
+            base = together[-1].target
+            for node in _repeated([s.source for s in together], self._naming.text):
+                found.append(Statement(scope, self._naming.numbered(base), node))
+            found += together
+        return found if len(found) > len(part) else part
 
     def _without_equal(self, part: Iterable[Statement]) -> tuple[list[Statement], dict[str, str]]:
         """``part`` without the second of two equal values, and the name of the first for that of each that is gone."""
@@ -118,6 +143,21 @@ class _Values:
             if name not in self._fixed and _NUMBERED.fullmatch(name):
                 found[name.rpartition("_")[0]].append(name)
         return found
+
+
+def _repeated(sources: Sequence[Node], text: Callable[[Node], str]) -> list[Node]:
+    """The long values that several nodes below ``sources`` are made of, and that are none of these; what loops repeat is theirs."""
+    nodes = nodes_below(*sources)
+    looped = {n for each in nodes if isinstance(each, Each) for n in nodes_below(each.element)}
+    once: set[Node] = set(looped)
+    again: dict[Node, None] = {}
+    for node in nodes:
+        if node not in looped:
+            again.update(dict.fromkeys([o for o in node.operands if o in once]))
+            once.update(node.operands)
+    named = frozenset(sources)
+    again = {n: None for n in again if n not in named and n not in looped}
+    return [n for n in again if _is_value(n) and len(text(n)) > _SHORT]
 
 
 def _with_names(part: Sequence[Statement]) -> list[Statement]:

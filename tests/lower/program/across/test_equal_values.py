@@ -8,9 +8,9 @@ import jaxte as te
 from jaxte.lang.operators import ADD, MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Name
-from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.code.vocabulary import Statement
-from jaxte.lower.program.across.equal_values import with_equal_values_once
+from jaxte.lower.program.across.equal_values import Naming, with_equal_values_once
 
 X = Name("x", (), ("float32", False))
 
@@ -25,6 +25,12 @@ def times(a: Node, b: Node) -> Apply:
 
 def plus(a: Node, b: Node) -> Apply:
     return Apply(ADD, (a, b))
+
+
+def once(statements: list[Statement], tensors: list[str]) -> list[Statement]:
+    numbers = iter(range(7, 100))
+    naming = Naming(lambda base: f"{base}_{next(numbers)}", lambda node: "long " * len(nodes_below(node)))
+    return with_equal_values_once(statements, tensors, naming)  # type: ignore[return-value]
 
 
 def test_terms_that_name_different_parts_of_a_value_share_it() -> None:
@@ -45,7 +51,7 @@ def test_a_value_is_defined_before_what_reads_it_first() -> None:
         Statement("y", "y_2", part),
         Statement("y", "y", plus(named("y_1"), times(named("y_2"), X))),
     ]
-    assert with_equal_values_once(statements, ["y"]) == [
+    assert once(statements, ["y"]) == [
         Statement("y", "y_1", part),
         Statement("y", "y_2", times(named("y_1"), X)),
         Statement("y", "y", plus(named("y_2"), named("y_2"))),
@@ -60,7 +66,7 @@ def test_a_tensor_equal_to_another_is_that() -> None:
         Statement("z", "z", times(named("z_1"), X)),
         Statement("w", "w", plus(named("z"), named("z_1"))),
     ]
-    assert with_equal_values_once(statements, ["y", "z", "w"]) == [
+    assert once(statements, ["y", "z", "w"]) == [
         *statements[:2],
         Statement("z", "z", named("y")),
         Statement("w", "w", plus(named("z"), named("y_1"))),
@@ -73,4 +79,22 @@ def test_what_is_assigned_twice_stays_in_its_place() -> None:
         Statement("y", "y", times(named("y"), plus(X, X))),
         Statement("z", "z", plus(X, X)),
     ]
-    assert with_equal_values_once(statements, ["y", "z"]) == statements
+    assert once(statements, ["y", "z"]) == statements
+
+
+def test_a_long_value_that_is_part_of_several_is_written_once() -> None:
+    part = times(plus(X, named("a")), plus(times(X, X), named("b")))
+    statements = [
+        Statement("y", "y_1", plus(part, X)),
+        Statement("y", "y", plus(named("y_1"), times(part, named("c")))),
+    ]
+    assert once(statements, ["y"]) == [
+        Statement("y", "y_1", part),
+        Statement("y", "y_7", plus(named("y_1"), X)),
+        Statement("y", "y", plus(named("y_7"), times(named("y_1"), named("c")))),
+    ]
+    u = te.placeholder((12,), name="u")
+    i = te.reduce_axis((0, 10), "i")
+    bend = te.compute((), lambda: te.sum((u[i] - 2 * u[i + 1] + u[i + 2]) ** 2, axis=i), "bend")
+    (du,) = te.differentiate(bend, [u])
+    assert te.source(du).count("u[:10] - 2 * u[1:11] + u[2:]") == 1
