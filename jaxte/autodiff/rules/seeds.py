@@ -128,8 +128,8 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     return guard(substitute(known if where is None else call(AND, known, where), table), element)
 
 
-def moved_into(tangent: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
-    """The element of ``tangent``, that of a tensor that ``reader`` reads, at ``at``.
+def moved_into(tangent: Tensor, read: Read, at: Sequence[Expr], reader: Tensor) -> Expr:
+    """The element of ``tangent``, that of the tensor of ``read`` that ``reader`` reads, at ``at``.
 
     What only renames, broadcasts or selects is put in place, and so is a short guard where the slope of the reader may not be finite. With a long
     one, elements pass on nothing where they are zero, as those of heads: steps that follow each other would each hold all that are before.
@@ -141,7 +141,8 @@ def moved_into(tangent: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     guarded = may_blow_up and _has_data_guard(tangent.body) and not _has_sum(tangent.body)
     if _is_trivial(tangent.body) or (guarded and _is_short(tangent.body)):
         return substitute(tangent.body, dict(zip(tangent.axes, at, strict=True)))
-    masked = guarded or (may_blow_up and isinstance(tangent, Adjoint) and tangent.masked)
+    moving = [t for t in (tangent, read.tensor) if isinstance(t, Adjoint)]
+    masked = guarded or (may_blow_up and any(t.masked for t in moving))
     return guard(call(NONZERO, element, 0), element) if masked else element
 
 

@@ -74,7 +74,7 @@ def push_forward(
     axes = tuple(Axis(a.name, 0, a.hi) for a in output.axes)
 
     def moves(read: Read) -> Expr:
-        element = moved_into(tangents[read.tensor], (*leading, *read.indices), output)
+        element = moved_into(tangents[read.tensor], read, (*leading, *read.indices), output)
         return guard(conjunction(data_limits(read)), element)
 
     parts: dict[Compute, list[Tensor]] = {}
