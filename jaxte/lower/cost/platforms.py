@@ -95,7 +95,7 @@ class Platform:
         narrow_products: 16-bit numbers are multiplied by units of their own; elsewhere as float32 ones (partial sums in float32).
         adds_rows: a product of a matrix and a vector along the rows is added up one row after the other, which rounds more than a sum does, which is
             taken in blocks (sums of products for them).
-        groups_by_library: a library has convolutions of two dimensions in groups, channels last, and their gradients (raised ones).
+        groups_by_library: a library, or the compiler, has convolutions of two dimensions in groups, channels last, and their gradients (raised ones).
         joins_apart: arrays side by side are an array of their own, which little is fused with (rolls as a choice between two pads).
         keeps_tables: what is added to a small table is added in the cache (tables that all pairs read, raised).
         transposes_apart: what flows back through a slice, a pad or shifted slices side by side takes loops of its own, and so does the transpose
@@ -278,6 +278,7 @@ TPU = Platform(
         cache=1e8,
         spill=1e12,
     ),
+    groups_by_library=True,
     copies_overlaps=True,
     reads_windows_again=True,
     pads_rows=True,
