@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import jax
 
 from jaxte.lang.errors import JaxteError
-from jaxte.lang.records import dataclass
 
 # what JAX raises where a function can be differentiated, but not compiled, since it asks for the values of its arguments
 _NOT_COMPILED = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)

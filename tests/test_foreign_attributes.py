@@ -28,7 +28,6 @@ ALLOWED = {
     "lang/nodes/interning.py object.__setattr__": "nodes are immutable and interned: this is their constructor",
     "lang/nodes/interning.py reference.key": "a weak reference, of which a constructor of Python would be half of the time that a node takes",
     "lang/budget.py call.cache_clear": "what functools.lru_cache gives a function, too",
-    "lang/records.py setattr": "what dataclasses, too, gives the class that it decorates",
     "sets/transformation.py object.__setattr__": "the constructor of a frozen dataclass that checks its fields",
     "tensors/tensor.py setattr": "a tensor that is unpickled sets its own slots",
     "show/printing.py setattr": "notebooks ask Tensor, which is defined below",

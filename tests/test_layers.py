@@ -16,7 +16,6 @@ import pytest
 # import each other in any order without a cycle. "__init__" is jaxte itself. A line whose module is still to
 # come does no harm.
 LAYERS = (
-    "lang.records",
     "lang.budget",
     "lang.by_name",
     "lang.errors",

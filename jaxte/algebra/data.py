@@ -8,12 +8,11 @@ neighbours ``i == I[a, q]`` of ``a``, each at its place ``p == slot[a, q]``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, widened
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import EQUAL
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.conditions import prune

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
@@ -25,7 +26,6 @@ from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes
 
 _DEEPEST = 24  # products nested deeper than this are one factor, to keep the work linear

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import and_
 
@@ -17,7 +18,6 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import depends_on, free_axes, reads_data, reads_of
 from jaxte.sets.isl_text import is_decidable

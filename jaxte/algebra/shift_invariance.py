@@ -11,6 +11,7 @@ terms have. Conditions, and what has no slope, pass nothing on. Where no output 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from math import isinf
 
 from jaxte.algebra.data import data_readings
@@ -19,7 +20,6 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, postorder, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 from jaxte.autodiff.sums.blocks import jacobian as direct_jacobian
@@ -14,7 +15,6 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent, same_extent, shape_text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from jaxte.lang.checks import called, described
@@ -12,7 +13,6 @@ from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among, identical
-from jaxte.lang.records import dataclass
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
 from jaxte.tensors.tensor import Placeholder, Tensor

@@ -11,6 +11,7 @@ is rebuilt as the rest.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,7 +19,6 @@ from jaxte.autodiff.terms.beside import all_beside, beside
 from jaxte.derivatives.overrides import Override
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.operators import MULTIPLY
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import rewrite
 from jaxte.tensors.facts import Fact, Permutation, SymmetricAdjacency
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State

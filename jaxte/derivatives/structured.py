@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,7 +42,6 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.meaning.interpret import interpret
 from jaxte.sets.affine import linear

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, FeedError
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder

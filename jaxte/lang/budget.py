@@ -12,11 +12,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import wraps
 from threading import Lock
 from typing import Generic, ParamSpec, TypeVar
-
-from jaxte.lang.records import dataclass
 
 SOLVING = 120_000  # nodes of conditions that solving one set of equations may visit
 CHOICES = 16  # of variables to solve for and to pin, that one set of equations is solved by

@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from jaxte.lang.expr import Call, Const, Expr
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD, Op
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import postorder
 
 

@@ -7,6 +7,7 @@ the walks over nodes, and ``jaxte.lang.nodes.arithmetic`` makes those of operati
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -30,7 +31,6 @@ from jaxte.lang.nodes.arithmetic import (
 )
 from jaxte.lang.nodes.interning import Scalar, intern, new_node
 from jaxte.lang.operators import AND, SUBTRACT
-from jaxte.lang.records import dataclass
 
 __all__ = [
     "Axis",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from jaxte.lang.dtypes import Kind, is_inexact, promote, real_dtype, to_inexact
 from jaxte.lang.errors import DefinitionError, DtypeError
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from jaxte.lang.errors import JaxteError
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes
 
 VERIFY = bool(

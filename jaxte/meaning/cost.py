@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -35,7 +36,6 @@ from jaxte.lang.operators import (
     SELECT,
     SUBTRACT,
 )
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import linear

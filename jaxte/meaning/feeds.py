@@ -6,6 +6,7 @@ Which symbolic sizes the extents of arrays tell, and how: ``n`` by an axis of ``
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from jaxte.lang.errors import DtypeError, FeedError, IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.functions import TABLE
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import fold, postorder
 from jaxte.sets.affine import Linear, from_linear, linear

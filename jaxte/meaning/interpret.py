@@ -13,6 +13,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -22,7 +23,6 @@ from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.meaning.fact_checks import check_facts

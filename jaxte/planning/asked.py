@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.lang.budget import unbounded
 from jaxte.lang.errors import RangeError
 from jaxte.lang.expr import Expr
 from jaxte.lang.identity import identical
-from jaxte.lang.records import dataclass
 from jaxte.lang.rules import VERIFY, fault, verify_expr
 from jaxte.lang.walk import substitute
 from jaxte.tensors.bodies.range_checks import check_reads, reads_inside

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from jaxte.lang.budget import bounded
 from jaxte.lang.expr import Expr, Read
-from jaxte.lang.records import dataclass
 from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked

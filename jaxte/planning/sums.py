@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import AND, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.rules import Rule
 from jaxte.lang.walk import postorder, substitute
 from jaxte.meaning.points import points

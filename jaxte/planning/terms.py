@@ -7,6 +7,7 @@ tensor over these three, with fewer points than the axes have where ``i + k`` ta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -14,7 +15,6 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import components
 from jaxte.lang.operators import GREATER_EQUAL
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import islpy as isl
 
 from jaxte.lang.expr import TRUE, Axis, Expr
-from jaxte.lang.records import dataclass
 from jaxte.sets.domain import context, is_plain, sizes_of, stated
 from jaxte.sets.isl_text import FULL_TEXT, condition_text, index_text
 

@@ -6,12 +6,12 @@ Over axes of which digits are read, one axis for each digit makes indices sums o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from jaxte.lang.divisions import Quotient, Remainder, division, divisions
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms

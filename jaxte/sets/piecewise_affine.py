@@ -9,6 +9,7 @@ the nesting of ``%``, ``minimum`` and ``maximum`` that it is written with.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +17,6 @@ import numpy as np
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Call, Expr
 from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD
-from jaxte.lang.records import dataclass
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import is_index, linear_or_none, term_of
 from jaxte.sets.intervals import reach

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
-
-from jaxte.lang.records import dataclass
 
 _HEIGHT, _GAP, _STEP = 28, 22, 66  # of a box, between the boxes of a row, and from row to row
 _LETTER, _MARGIN = 7.4, 12  # pixels

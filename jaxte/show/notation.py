@@ -9,10 +9,10 @@ import keyword
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Scalar, Symbol, Var, conjuncts
-from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear

@@ -8,12 +8,12 @@ convolution or a Toeplitz product like any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Const, Expr, Read, call
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.piecewise_affine import Piece, PiecewiseAffine, piecewise_affine

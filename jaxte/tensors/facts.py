@@ -13,13 +13,13 @@ trust; :func:`check` tests it on arrays, as functions made with ``debug=True`` d
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, TensorLike
 from jaxte.lang.operators import AnnotatedArray
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

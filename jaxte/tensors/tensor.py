@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +22,6 @@ from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.other_names import nearest
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import definition_text, text
 from jaxte.lang.walk import reads_of
 from jaxte.tensors.facts import Fact

@@ -16,7 +16,7 @@ compares the elements as it computes them, and everything else asks the integers
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.terms.beside import Held, beside, may_be_held, may_exist
@@ -42,7 +42,6 @@ from jaxte.lang.operators import (
     RIGHT_SHIFT,
     SELECT,
 )
-from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute

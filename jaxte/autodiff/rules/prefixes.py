@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import Axis, Expr, Reduce, conjunction, conjuncts
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms

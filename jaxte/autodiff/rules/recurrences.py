@@ -10,12 +10,12 @@ are maps of several values, whose composition multiplies matrices. States that a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from jaxte.autodiff.terms.guards import guard, is_one, is_zero, plus, times
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, Reducer, Symbol, cast
 from jaxte.lang.graphs import reached
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.tensor import Compute

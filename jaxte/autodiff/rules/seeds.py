@@ -6,7 +6,7 @@ The results of a reduction may be repeated (:mod:`jaxte.autodiff.terms.repeated`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.algebra.data import Points
 from jaxte.algebra.product import stays_finite
@@ -23,7 +23,6 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
 from jaxte.sets.isl_text import is_decidable

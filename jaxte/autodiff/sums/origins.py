@@ -9,14 +9,13 @@ reader already, and is counted once. A part is told by where it stands, between 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.lang.expr import cast
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Tensor

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from jaxte.algebra.product import product_of
@@ -27,7 +27,6 @@ from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -8,7 +8,7 @@ multiples. Whatever is told apart by more than the definition (tensors that all 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, seed_of
@@ -17,7 +17,6 @@ from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.autodiff.terms.shared import Shared, shared_part
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among, place_of
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import fold, postorder
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.structure import Structure, structure_of

@@ -6,6 +6,7 @@ What stands behind ``i % 2 == 0`` is the same as ``S[i // 2]`` there, where ``S[
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.terms.guards import guard
@@ -13,7 +14,6 @@ from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import tidy

@@ -10,6 +10,7 @@ is carried on, and leaves the values that say so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from jaxte.algebra.simplify import simplify_reads
@@ -28,7 +29,6 @@ from jaxte.lang.operators import (
     SELECT,
     Op,
 )
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import tidy

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.autodiff.terms.guards import is_zero, plus, through_guards, times
@@ -23,7 +24,6 @@ from jaxte.lang.operators import (
     NEGATIVE,
     SELECT,
 )
-from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute

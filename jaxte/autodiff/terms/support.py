@@ -6,11 +6,11 @@ y[i] = z[2 * i],   z[j] = x[j] / w[j]:   dz[j] = select(j % 2 == 0, H[j // 2], 0
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.budget import remembered
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, NOT, OR, SELECT, SUBTRACT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import fold, substitute
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable

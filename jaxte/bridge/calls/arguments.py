@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,7 +18,6 @@ from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, FeedError, JaxteError
 from jaxte.lang.other_names import nearest
-from jaxte.lang.records import dataclass
 from jaxte.lower.code.identifiers import identifier
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Shape

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.bridge.calls.arrays import is_array, stated_dtype, x64_enabled
 from jaxte.lang.checks import described
 from jaxte.lang.errors import DefinitionError, FeedError
-from jaxte.lang.records import dataclass
 from jaxte.meaning.feeds import bind_sizes, check_feeds
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Placeholder, Tensor

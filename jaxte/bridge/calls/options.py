@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 
 from jaxte.derivatives.overrides import Fdiff, attach, check_fdiff
 from jaxte.lang.errors import DefinitionError, DifferentiationError
-from jaxte.lang.records import dataclass
 from jaxte.lang.rules import VERIFY
 from jaxte.lower.cost.platforms import OTHER, Platform, is_known, platform_of
 from jaxte.lower.cost.policy import AUTO, Policy, Save

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure
@@ -11,7 +12,6 @@ from jaxte.lang.checks import described
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor

@@ -7,7 +7,7 @@ differentiation.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.bridge.primitive.derived import linearized
@@ -17,7 +17,6 @@ from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, Program, program
 from jaxte.bridge.primitive.told import told
 from jaxte.lang.identity import identical
-from jaxte.lang.records import dataclass
 from jaxte.lower.code.identifiers import Names, identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import DEFAULT, Policy

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -15,7 +16,6 @@ from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.primitive import bind
 from jaxte.derivatives.overrides import overrides_of
-from jaxte.lang.records import dataclass
 from jaxte.lower.code.identifiers import identifier
 from jaxte.lower.rewrites.gather_layout import LAID_OUT, gathers_laid_out
 from jaxte.meaning.fact_checks import check_facts

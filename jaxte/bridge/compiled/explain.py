@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,6 @@ from jaxte.bridge.calls.arrays import x64_enabled
 from jaxte.bridge.compiled.choice_lines import called, lines_of, table
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING
-from jaxte.lang.records import dataclass
 from jaxte.lower.code.vocabulary import Choice, Estimate, Program, TilePass, Verdict
 from jaxte.lower.cost.policy import ANY
 from jaxte.lower.cost.work import bytes_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -19,7 +20,6 @@ from jaxte.derivatives.reverse import differentiate
 from jaxte.derivatives.structured import StructuredJacobian, structured_jacobian
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, FeedError, ShapeError
-from jaxte.lang.records import dataclass
 from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -14,7 +15,6 @@ from jaxte.bridge.primitive.primitive import bind
 from jaxte.bridge.primitive.program import Program, program
 from jaxte.lang.checks import described
 from jaxte.lang.errors import DifferentiationError, FeedError
-from jaxte.lang.records import dataclass
 from jaxte.lower.code.identifiers import Names
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.tensor import Compute, Tensor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -17,7 +18,6 @@ from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.identity import filled_in
-from jaxte.lang.records import dataclass
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Extern, Tensor
 

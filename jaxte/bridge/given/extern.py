@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, overload
 
 import jax
@@ -16,7 +17,6 @@ from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DefinitionError, DtypeError, ShapeError
 from jaxte.lang.expr import Expr
 from jaxte.lang.operators import AnnotatedArray
-from jaxte.lang.records import dataclass
 from jaxte.tensors.shapes import Shape, check_shape, shape_text
 from jaxte.tensors.tensor import Tensor
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -12,7 +12,6 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.identity import filled_in
-from jaxte.lang.records import dataclass
 from jaxte.tensors.tensor import Extern, Tensor
 
 

@@ -9,7 +9,7 @@ are done by a routine, which takes in what is computed for it alone, without cho
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 from jaxte.bridge.price.kinds import (
@@ -24,7 +24,6 @@ from jaxte.bridge.price.kinds import (
     VIEWS,
 )
 from jaxte.bridge.price.operations import Array, Operation
-from jaxte.lang.records import dataclass
 
 _MOST_WRITTEN = 15  # copies of an operation in the text of one loop
 _LEAST_REDUCED = 4096  # elements, of more of which floats are reduced by a routine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -12,7 +12,6 @@ from jax.extend.core import ClosedJaxpr
 
 from jaxte.bridge.jaxprs import walked
 from jaxte.bridge.price.kinds import APART, CALLS, SAME
-from jaxte.lang.records import dataclass
 
 _JAXTE = "jaxte"  # the primitive that holds a program of ours
 _PLAIN = (int, float, str, tuple, type(None), np.dtype)

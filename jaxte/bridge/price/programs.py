@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -22,7 +22,6 @@ from jaxte.bridge.price.loops import loops
 from jaxte.bridge.price.operations import Operation, operations
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.identity import filled_in
-from jaxte.lang.records import dataclass
 from jaxte.lower.cost.platforms import platform_of
 from jaxte.tensors.tensor import Tensor
 

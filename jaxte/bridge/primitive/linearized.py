@@ -7,7 +7,7 @@ backward pass, which is there before the tangents are derived. Tangents are deri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.terms.beside import within
@@ -19,7 +19,6 @@ from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.derivatives.transpose import reached_from, transposed
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.records import dataclass
 from jaxte.lower.program.kept.residuals import saved_tensors, sizes_told
 from jaxte.planning.asked import planned_with
 from jaxte.tensors.graph import topological_order

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.data import Call
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Statement
 

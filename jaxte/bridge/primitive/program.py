@@ -8,7 +8,7 @@ they come from, so that equal calls meet the same object: a program is equal to 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import jax
@@ -25,7 +25,6 @@ from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.derivatives.transpose import reached_from
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.records import dataclass
 from jaxte.lower.apart.differences import APART
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.code.identifiers import identifier

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,6 @@ from jaxte.bridge.tuning.tuning_file import Tuned, kept_here, save_tuning
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.emit import module_text

@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ import jax
 
 from jaxte.bridge.calls.options import remember
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.records import dataclass
 
 if sys.platform != "win32":
     import fcntl

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured, Priced
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Equation
 from jaxte.lang.checks import counted
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True)

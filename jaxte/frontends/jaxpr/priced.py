@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -23,7 +23,6 @@ from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equat
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.records import dataclass
 from jaxte.lower.cost.paces import Paces
 
 # what no program does faster: a scatter that is left by the rules of structure has positions that are data

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,6 @@ from jaxte.frontends.jaxpr.plan.moving import Wanted
 from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.identity import filled_in
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

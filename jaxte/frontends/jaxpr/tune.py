@@ -9,7 +9,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -24,7 +24,6 @@ from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.traced import Fingerprint
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.records import dataclass
 
 _MOST_TOGGLED = 16  # regions that are left one by one; what is alike is left together
 _MARGIN = 1.03  # by which a program has to be faster than what it replaces

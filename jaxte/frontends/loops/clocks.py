@@ -7,6 +7,7 @@ steps ago; else what is read is kept as long as the loop runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import TypeVar
@@ -15,7 +16,6 @@ from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.program import Counter
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
 from jaxte.lang.graphs import circles
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.domain import IntegerSet

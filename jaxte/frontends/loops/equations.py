@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jaxte.frontends.loops.program import Statement
 from jaxte.lang.expr import TRUE, Axis, Expr
-from jaxte.lang.records import dataclass
 from jaxte.tensors.shapes import as_extent
 from jaxte.tensors.tensor import Placeholder
 

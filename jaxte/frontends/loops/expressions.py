@@ -6,7 +6,7 @@ import ast
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -25,7 +25,6 @@ from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Const, Expr, Read, as_expr
 from jaxte.lang.other_names import nearest
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import is_decidable

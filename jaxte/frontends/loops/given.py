@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.derivatives.regions import give
@@ -12,7 +13,6 @@ from jaxte.frontends.loops.program import Marked
 from jaxte.frontends.loops.states import Timed
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.functions import select
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.tensors.compute import defined
 from jaxte.tensors.graph import topological_order

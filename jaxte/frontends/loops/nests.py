@@ -6,7 +6,7 @@ What a later step of the outer loop reads of a sweep is a state of the outer rec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.equations import Equation, Stand
@@ -14,7 +14,6 @@ from jaxte.frontends.loops.given import Made
 from jaxte.frontends.loops.rotated import Row, rotated
 from jaxte.frontends.loops.states import Timed
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, conjunction
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.sets.affine import normal
 from jaxte.tensors.compute import defined

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from jaxte.frontends.text.tree import Span
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes
 from jaxte.sets.tabulate import evaluate_index
 from jaxte.tensors.shapes import Shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jaxte.frontends.loops.program import Counter, Marked, Statement, Variable
@@ -12,7 +12,6 @@ from jaxte.frontends.text.tree import Span
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr, call, cast
 from jaxte.lang.functions import logical_and, logical_not, maximum, minimum, select
 from jaxte.lang.operators import ADD, EQUAL, MULTIPLY
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet

@@ -10,12 +10,11 @@ a step need, it is computed once.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import logical_not, select
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet

@@ -7,6 +7,7 @@ import builtins
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from types import CellType
 from typing import Any
@@ -14,7 +15,6 @@ from typing import Any
 from jaxte.frontends.loops.idioms import counters_of
 from jaxte.frontends.text.tree import Source, Span
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.records import dataclass
 
 _EMPTY = CellType()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from jaxte.frontends.text.vocabulary import FUNCTIONS
 from jaxte.lang import dtypes
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Const, Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import reads_of
 from jaxte.sets.affine import normal

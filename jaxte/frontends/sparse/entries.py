@@ -7,6 +7,7 @@ are pushed forward together, or rows pulled back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -22,7 +23,6 @@ from jaxte.frontends.jaxpr.plan.build import Builder
 from jaxte.frontends.jaxpr.plan.plan import steps_of
 from jaxte.frontends.sparse.pattern import Pattern
 from jaxte.lang.errors import JaxteError
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

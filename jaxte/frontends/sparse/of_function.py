@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +21,6 @@ from jaxte.frontends.sparse.pattern import identity, nothing
 from jaxte.frontends.sparse.propagation import propagated
 from jaxte.lang.by_name import PickledByName
 from jaxte.lang.errors import ArgumentError
-from jaxte.lang.records import dataclass
 
 R_co = TypeVar("R_co", covariant=True)
 _MOST = 16  # programs that are kept

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.frontends.text.padding import padded_read
@@ -14,7 +14,6 @@ from jaxte.lang.errors import ArgumentError, DtypeError, IndexExpressionError, J
 from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
 from jaxte.lang.other_names import nearest
-from jaxte.lang.records import dataclass
 from jaxte.tensors.bodies.open_ranges import extents_of
 from jaxte.tensors.bodies.open_uses import OpenAxis, OpenRangeError
 from jaxte.tensors.shapes import shape_text

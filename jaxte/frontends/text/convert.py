@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.frontends.text.tree import (
@@ -33,7 +33,6 @@ from jaxte.frontends.text.vocabulary import (
 )
 from jaxte.frontends.text.words import Python, as_written
 from jaxte.lang.other_names import IN_FORMULAS, nearest
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True)

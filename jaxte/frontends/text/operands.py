@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -22,7 +22,6 @@ from jaxte.frontends.text.tree import (
 )
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.other_names import nearest
-from jaxte.lang.records import dataclass
 
 Shapes = Sequence[tuple[Any, ...]]
 

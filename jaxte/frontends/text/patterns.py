@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.frontends.text.convert import Converter, parsed
 from jaxte.frontends.text.tree import (
@@ -29,7 +29,6 @@ from jaxte.frontends.text.tree import (
 from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS, least_arity
 from jaxte.frontends.text.words import SIGNS, Python
 from jaxte.lang.other_names import nearest
-from jaxte.lang.records import dataclass
 
 _TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+|\.\.\.|->|=>|\*\*|//|.", re.DOTALL)
 _ARITHMETIC = {*"+-*/%<>=!&|^~,.", "**", "//", "=>"}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from jaxte.lang.errors import DefinitionError, JaxteError
-from jaxte.lang.records import dataclass
 
 E = TypeVar("E", bound=JaxteError)
 _WIDEST = 160  # characters of a line that a message shows

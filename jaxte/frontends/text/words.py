@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.frontends.text.tree import Source, Span
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.records import dataclass
 
 _TOKENS = re.compile(
     r"[^\W\d]\w*'*|\d[\w.]*(?:(?<=[eE])[+-]\d+)?|#[^\n]*|\n|[^\S\n]+|<=|>=|==|!=|//|\*\*|<<|>>|->|:=|."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from jaxte.lang import operators
 from jaxte.lang.expr import Expr
 from jaxte.lang.operators import Op
-from jaxte.lang.records import dataclass
 
 
 def _ops(result: str, arity: int, names: str) -> dict[str, Op]:

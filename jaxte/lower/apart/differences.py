@@ -15,6 +15,7 @@ what is left of it is rounding.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, Product, multiplied, product_of, split_outer, times_sum
 from jaxte.algebra.sums import signed_terms
@@ -23,7 +24,6 @@ from jaxte.lang import functions as scalar
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, POWER, SUBTRACT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.apart.concentrated import Pairs, may_be_concentrated, reads_unknown_pairs
 from jaxte.lower.cost.default_work import general_work

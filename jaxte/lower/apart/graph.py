@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from jaxte.lang.expr import Expr, Read, Reduce
 from jaxte.lang.identity import Members
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.apart.differences import (
     APART,

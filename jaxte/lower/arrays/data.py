@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.kinds import Converted, LikeArray, OfArray, Stated
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, broadcast_shape
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.operators import COMPARISONS, SELECT, Op
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.kinds import Converted, LikeArray
 from jaxte.lower.arrays.node import Node, Shape, broadcast_shape
 

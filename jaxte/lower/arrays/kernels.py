@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.kinds import OfArray
 from jaxte.lower.arrays.node import Node, Shape
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jaxte.lang.dtypes import Kind, scalar_kind
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.expr import Scalar as PythonNumber
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.kinds import Converted, OfExtents, Scalar, Stated
 from jaxte.lower.arrays.node import Node, Shape
 from jaxte.sets.affine import normal

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Axis, Const, Expr, Reducer, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.kinds import LikeParts, Several, Stated
 from jaxte.lower.arrays.node import Node, Shape

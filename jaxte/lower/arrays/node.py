@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache, cached_property
 from operator import attrgetter, is_
 from threading import Lock
@@ -14,7 +14,6 @@ from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import ONE, Const, Expr, Reducer
 from jaxte.lang.graphs import ordered
 from jaxte.lang.nodes.interning import ByKey
-from jaxte.lang.records import dataclass
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import plus, same
 

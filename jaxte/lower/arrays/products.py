@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import ONE, Expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, windows
 from jaxte.sets.intervals import plus, same
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import ONE, Call, Const, Expr, Reducer, Symbol
 from jaxte.lang.operators import ADD, AND, MAXIMUM, MINIMUM, MULTIPLY, OR, Op
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.elementwise import Apply, Cast
 from jaxte.lower.arrays.kinds import LikeArray, OfArray, Together

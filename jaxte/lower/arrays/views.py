@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang.expr import Expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.kinds import LikeArray, OfArray, OfExtents
 from jaxte.lower.arrays.node import Node, Shape
 from jaxte.lower.arrays.steps import Step, shape_after

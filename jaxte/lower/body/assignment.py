@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.identifiers import Names
 from jaxte.lower.code.vocabulary import Choice, Estimate, Value

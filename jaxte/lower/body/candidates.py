@@ -8,10 +8,9 @@ above the budget is taken only where every other one is above it too.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import Expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Estimate, Value
 from jaxte.lower.cost.policy import ANY, Policy

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.algebra.product import Factor, product_of, split_outer, summand
 from jaxte.lang.expr import Axis, Expr, Reduce, conjuncts
-from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.arrays.node import Node

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays import products
 from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.node import Node

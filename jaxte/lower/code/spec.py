@@ -9,9 +9,9 @@ of these operands to the specification's ``*_source`` function, which makes the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Axis, Reducer
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Step
 from jaxte.lower.printing.printer import Printer

@@ -13,8 +13,9 @@ on the machine at hand. No other module asks which platform it is for
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.kernels import INTERPRETER, MOSAIC, TRITON
 from jaxte.lower.cost.paces import CPU_ASKED, CPU_PACES, Asked, Paces
 from jaxte.planning.asked import Intermediates

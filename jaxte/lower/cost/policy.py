@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -18,7 +18,6 @@ from typing import Any
 from jaxte.lang.checks import described
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.records import dataclass
 from jaxte.lang.rules import VERIFY
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from math import prod
 from operator import add, attrgetter, truediv
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
-from jaxte.lang.records import dataclass
 from jaxte.lower.cost.platforms import Rates
 from jaxte.lower.limits import CALLS, MOST_TERMS
 from jaxte.sets.intervals import extent_of

@@ -14,6 +14,7 @@ The third step makes the first guesses harmless: whatever they are, what is reco
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, inf
@@ -22,7 +23,6 @@ from jaxte.lang.budget import remembered
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import Axis, Expr, Var, as_expr
 from jaxte.lang.identity import identical
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
 from jaxte.lower.code.spec import Refusal

@@ -8,12 +8,12 @@ through forms only can be evaluated once for each value of the forms, on an axis
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.graphs import components
 from jaxte.lang.operators import COMPARISONS
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index, term_of

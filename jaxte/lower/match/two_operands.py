@@ -19,6 +19,7 @@ has a role by where it occurs:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from jaxte.algebra.product import Factor, multiplied
@@ -26,7 +27,6 @@ from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import ONE, Axis, Expr, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.match.index_terms import Form, decompose, forms_of, rewrite_forms, with_normal_indices

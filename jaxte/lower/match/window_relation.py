@@ -10,12 +10,12 @@ of points that it meets is that of the window. As for convolutions, the coeffici
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from jaxte.lang.budget import remembered
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Var, conjunction
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, substitute
 from jaxte.lower.code.spec import Refusal

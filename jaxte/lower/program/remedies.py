@@ -7,13 +7,13 @@ left of the axis, a distance or a quotient, and the read says where that is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import log2, prod
 
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, conjuncts
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, NEGATIVE, SUBTRACT
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.meaning.cost import told_by_data

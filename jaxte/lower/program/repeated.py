@@ -8,10 +8,9 @@ if each were lowered by itself. Lines are broken by their length, so names have 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from jaxte.lang.graphs import ordered
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.node import Node, names_of, nodes_below, rebuilt
 from jaxte.lower.body.assignment import Assignment, Shared

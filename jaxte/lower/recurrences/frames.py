@@ -11,6 +11,7 @@ is read at each of the places without any condition: slices of one array, where 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isfinite
 
 from jaxte.derivatives.rebuilt import Rebuilt
@@ -18,7 +19,6 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction,
 from jaxte.lang.functions import select
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import postorder, substitute
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.scope import Scope

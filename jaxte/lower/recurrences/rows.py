@@ -7,12 +7,12 @@ at hand, and what is stacked is the definition alone: the gradients of the input
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, Read
 from jaxte.lang.identity import Members
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of
 from jaxte.lower.recurrences.changes import Changed, changes
 from jaxte.tensors.graph import topological_order

@@ -13,6 +13,7 @@ more for ``t``; what belongs to the last position is added behind the loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
@@ -20,7 +21,6 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.identity import Members
 from jaxte.lang.operators import ADD, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.cost.default_work import expensive_calls, is_contraction

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from jaxte.lang.expr import Expr, Read, as_expr, cast
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.data import DynamicIndex, DynamicUpdate
 from jaxte.lower.arrays.leaves import Arange, Full, Name, Number

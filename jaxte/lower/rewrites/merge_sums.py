@@ -11,13 +11,13 @@ than products to make: the adjoint of ``x.T @ x`` is ``(H + H.T) @ x``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, Product, in_common, is_zero, multiplied, product_of, without
 from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import MULTIPLY, NEGATIVE, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.work import points

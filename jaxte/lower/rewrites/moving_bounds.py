@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW, LONGEST_UNROLLED

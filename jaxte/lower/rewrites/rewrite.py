@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.rules import Rule, verify_expr
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.views.scope import Scope

@@ -11,12 +11,12 @@ copy, so all of it must not be larger than the result.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.algebra.sums import addends
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW_POSITIONS

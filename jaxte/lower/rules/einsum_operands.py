@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from string import ascii_letters
@@ -11,7 +12,6 @@ from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal

@@ -10,12 +10,12 @@ is computed again in a second loop may be rounded in another way, and would miss
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Reducer, call, conjunction
 from jaxte.lang.identity import among, place_of
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT_EQUAL, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.elementwise import Apply, Kept
 from jaxte.lower.arrays.leaves import number
 from jaxte.lower.arrays.node import Node

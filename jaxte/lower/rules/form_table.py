@@ -5,10 +5,10 @@ them, and the ways that it offers to write them. The choice among them is made h
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import Expr, Reduce
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.body.candidates import GENERAL, Candidate, Search, choose
 from jaxte.lower.body.evaluator import Body

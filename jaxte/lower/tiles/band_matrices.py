@@ -16,14 +16,13 @@ XLA on the CPU makes a loop of each skew that divides the position of every elem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import may_be_infinite, product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import Members, among, identical, place_of
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import DIAGONAL, ROW, SCORES, BandSpec, Part

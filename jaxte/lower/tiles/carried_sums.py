@@ -13,12 +13,12 @@ of the result: a slice that is as long as the block and its halo.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.graphs import ordered
 from jaxte.lang.identity import Members, among, place_of
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.tiles.blocks import Blocks

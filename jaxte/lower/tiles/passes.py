@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt
 
 from jaxte.lang.expr import Expr
 from jaxte.lang.graphs import reached
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import substitute
 from jaxte.lower.cost.steps import with_choice
 from jaxte.lower.cost.work import bytes_of

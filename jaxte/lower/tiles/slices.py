@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.code.spec import Array
 from jaxte.tensors.tensor import Placeholder, Tensor
 

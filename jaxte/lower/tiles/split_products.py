@@ -15,11 +15,11 @@ What else has the same ``exp(-d[i, j])`` reads the core too, so that it is evalu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, multiplied, product_of, split_outer, times_sum
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Extern, Tensor

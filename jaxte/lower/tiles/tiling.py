@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
 from jaxte.lang.expr import Expr
 from jaxte.lang.identity import Members
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.carried_sums import Update

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, as_expr
 from jaxte.lang.operators import ADD, MINIMUM, MULTIPLY, SUBTRACT
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.data import DynamicSlice, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.leaves import Arange, Name, Number

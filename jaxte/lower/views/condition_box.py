@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import gcd
 
 from jaxte.lang.divisions import Quotient, Remainder, division
@@ -13,7 +14,6 @@ from jaxte.lang.operators import (
     EQUAL,
     SELECT,
 )
-from jaxte.lang.records import dataclass
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms, positive

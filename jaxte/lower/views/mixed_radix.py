@@ -7,11 +7,11 @@ The read of a pixel shuffle, ``X[n, 4*c + 2*(i % 2) + j % 2, i // 2, j // 2]``, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.identity import among, place_of
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.steps import Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View

@@ -7,12 +7,11 @@ scope maps the axis to an expression of new dimensions; the body itself is never
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.identity import among, identical, place_of
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View

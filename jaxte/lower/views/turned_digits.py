@@ -10,6 +10,7 @@ several bases each digit counts for the same everywhere. Which system that is fo
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy as np
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.identity import place_of
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.steps import Pad, Reshape, Roll, Tile, Transpose
 from jaxte.lower.code.spec import Refusal

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.ops._operator import operator, static_int
 from jaxte.ops.images.windows import channel_and_spatial
 from jaxte.sets.affine import normal

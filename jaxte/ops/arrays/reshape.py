@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.ops._operator import ShapeLike, normal_axis, operator
 from jaxte.sets.affine import linear, normal
 from jaxte.tensors.compute import compute

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.lang.checks import counted, described
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.ops._operator import static_int
 from jaxte.tensors.shapes import Extent
 

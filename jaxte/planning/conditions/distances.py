@@ -10,13 +10,13 @@ them, and so is whatever else was written over two positions and is reduced over
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.identity import among
 from jaxte.lang.operators import AND, GREATER_EQUAL, LESS, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import Linear, from_linear, linear

@@ -6,13 +6,12 @@ c[i] = sum over k of x[k] where k <= i,     -c[i - 3] / 4 where i >= 3      is  
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
 from jaxte.algebra.sums import Signed
 from jaxte.lang.expr import Call, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import NOT, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index

@@ -10,12 +10,12 @@ row again. With the rows as a tensor all else has positions that are known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Expr, Read
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent

@@ -6,12 +6,12 @@ A window in a digit hides in the sum of the digits: read at the digits, a convol
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from weakref import WeakValueDictionary
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.digits import whole

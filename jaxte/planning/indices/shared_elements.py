@@ -11,6 +11,7 @@ already; a function of Python's that returns an expression has not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.algebra.operations import weight
@@ -21,7 +22,6 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conju
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.affine import Linear, from_linear

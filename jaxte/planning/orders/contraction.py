@@ -12,6 +12,7 @@ once, but where they have units of their own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from math import nan, prod
 
@@ -19,7 +20,6 @@ from jaxte.algebra.product import Factor, Product, may_spoil, multiplied, produc
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.meaning.points import share
 from jaxte.planning.asked import intermediates

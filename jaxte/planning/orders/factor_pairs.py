@@ -13,6 +13,7 @@ way to put two sets together, over the axes that others, or the result, still ha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -21,7 +22,6 @@ from jaxte.algebra.product import Factor, multiplied, product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.planning.asked import intermediates
 from jaxte.planning.orders.contraction import EXACT

@@ -12,6 +12,7 @@ returns, decays that are learned), sums go forwards or backwards, so that adjoin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import isqrt, prod
 
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
@@ -19,7 +20,6 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SELECT, SUBTRACT
-from jaxte.lang.records import dataclass
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.planning.asked import intermediates

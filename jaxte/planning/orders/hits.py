@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.algebra.product import is_zero
@@ -22,7 +23,6 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.graphs import reached
 from jaxte.lang.operators import EQUAL, GREATER, GREATER_EQUAL, LESS, NOT, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, postorder, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear
 from jaxte.sets.domain import IntegerSet

@@ -12,6 +12,7 @@ made of two elements of the one before, and what a window costs grows with the l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.algebra.simplify import simplify_reads
@@ -28,7 +29,6 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.orders.hits import Hits, choice_around, hits_of

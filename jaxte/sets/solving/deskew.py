@@ -7,10 +7,10 @@ A variable ``z`` bounded by ``L <= z <= U``, where the bounds move with what sta
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, as_expr
 from jaxte.lang.operators import MAXIMUM, MINIMUM
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, normal

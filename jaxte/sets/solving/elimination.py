@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import Axis, Call, Expr, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod
 from jaxte.sets.intervals import interval

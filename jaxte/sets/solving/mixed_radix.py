@@ -6,11 +6,11 @@ General elimination tries the variables one after the other, and what stands for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.expr import Expr, call
 from jaxte.lang.identity import among
 from jaxte.lang.operators import EQUAL
-from jaxte.lang.records import dataclass
 from jaxte.sets.affine import Linear, floor_divide, from_linear, mod
 from jaxte.sets.solving.elimination import mentions
 

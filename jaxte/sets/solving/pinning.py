@@ -7,12 +7,12 @@ So a sum over the quotients of a ``%`` is none: with ``j == i - a - n * q`` betw
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from jaxte.lang.budget import Budget
 from jaxte.lang.expr import Axis, Call, Expr, call, conjuncts
 from jaxte.lang.operators import EQUAL
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, floor_divide, from_linear

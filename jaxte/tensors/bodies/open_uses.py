@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 from weakref import ref
@@ -11,7 +12,6 @@ from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Var, as_expr
 from jaxte.lang.identity import among
 from jaxte.lang.nodes.interning import new_node
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import normal

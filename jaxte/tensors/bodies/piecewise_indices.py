@@ -8,12 +8,12 @@ which every such choice has been made, and nothing later needs to know of choice
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce
 from jaxte.lang.graphs import leaves
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import AND, NOT, OR, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import axis_bounds
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from jaxte.lang import dtypes
@@ -12,7 +12,6 @@ from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, RangeError, ShapeError
 from jaxte.lang.expr import Axis, Expr, Read, ScalarLike, as_expr, cast
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.sets.affine import normal

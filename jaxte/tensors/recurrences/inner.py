@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.recurrences.node import State

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Const, Read
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import reads_of
 from jaxte.sets.domain import IntegerSet

@@ -8,10 +8,10 @@ What a graph sees of a recurrence is a :class:`Recurrent` for each of its tensor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.records import dataclass
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, Shape
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -18,7 +18,6 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import linear, normal

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -11,7 +12,6 @@ from jax.extend import source_info_util
 from jax.extend.core import Literal
 
 from jaxte.bridge.jaxprs import bound, walked
-from jaxte.lang.records import dataclass
 
 Replacement = Callable[[Any, Sequence[Any]], Sequence[Any] | None]
 _EMPTY = jax.make_jaxpr(lambda: [])().jaxpr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,6 @@ from jax.extend.core import Literal
 from jaxte.bridge.jaxprs import literal_array
 from jaxte.frontends.jaxpr.equations.known import folded, is_symbolic
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
-from jaxte.lang.records import dataclass
 
 # calls whose equations may stand in place of them, and the parameter that holds these
 GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from jaxte.frontends.jaxpr.values.value import Value, defined
-from jaxte.lang.records import dataclass
 
 Element = Callable[..., Any]
 

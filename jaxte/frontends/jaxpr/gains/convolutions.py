@@ -5,6 +5,7 @@ Between them, with several features and overlapping windows, XLA's convolutions 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -12,7 +13,6 @@ from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.gains.known_matrices import kernel_selection
 from jaxte.lang.dtypes import is_float, width
-from jaxte.lang.records import dataclass
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 

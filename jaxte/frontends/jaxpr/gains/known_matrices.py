@@ -8,6 +8,7 @@ product with it is ``sum over t of w[j, t] * x[start(j) + t]`` with ``start(j) =
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,6 @@ import numpy as np
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.lang.expr import ZERO
-from jaxte.lang.records import dataclass
 
 _MOST_TAPS = 4  # elements other than 0 in a column, up to which the others are not multiplied
 _SPARSER = 16  # times fewer taps than columns, where a product of matrices is no faster

@@ -7,6 +7,7 @@ maximum is infinite or NaN this does not hold, which a comparison of the operand
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -18,7 +19,6 @@ from jaxte.frontends.jaxpr.equations.stands import in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.records import dataclass
 
 _ADDS = frozenset(["add", "add_any", "sub"])
 _MOVES = frozenset(["broadcast_in_dim", "reduce_sum", "reshape", "squeeze", "expand_dims", "transpose"])

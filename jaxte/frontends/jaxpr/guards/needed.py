@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -19,7 +20,6 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import ordered
-from jaxte.lang.records import dataclass
 
 # what moves elements, or adds them: its transpose says which elements of an operand go into needed ones
 _MOVES = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -13,7 +14,6 @@ from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.needed import MASKS_MOVE, Needs
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.records import dataclass
 
 _SAME_SQUARE = ("neg", "abs", "copy")
 _SQUARED = ("mul", "div", "select_n")  # with other operands, which are squared as well

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of
 from jaxte.frontends.jaxpr.guards.needed import MASKS_MOVE, Needs, Says, of_repeated
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.records import dataclass
 
 CALLS = ("custom_jvp_call", "custom_vjp_call")
 _BODIES = ("call_jaxpr", "fun_jaxpr", "jaxpr")  # the parameter that holds the function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,7 +11,6 @@ import numpy as np
 from jax.extend.core import Literal
 
 from jaxte.frontends.jaxpr.loops.counters import Counters, Position, constant
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from jaxte.frontends.jaxpr.loops.accesses import Access, read_of
 from jaxte.frontends.jaxpr.loops.counters import Counters, Position, counted
 from jaxte.frontends.jaxpr.loops.masks import Masks, Tables
 from jaxte.frontends.jaxpr.loops.tracked import Source, Tracked, Unclear, tracked
-from jaxte.lang.records import dataclass
 
 _ADDS = ("add", "add_any", "sub")
 

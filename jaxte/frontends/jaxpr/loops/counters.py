@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jax.extend.core import Literal
-
-from jaxte.lang.records import dataclass
 
 Numbers = np.ndarray[Any, Any]
 

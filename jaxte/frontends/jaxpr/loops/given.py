@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,6 @@ from jaxte.frontends.jaxpr.loops.counters import Numbers, Outer, Position
 from jaxte.frontends.jaxpr.loops.live import Live
 from jaxte.frontends.jaxpr.loops.places import Place, taken
 from jaxte.frontends.jaxpr.loops.tracked import Source, Tracked
-from jaxte.lang.records import dataclass
 
 _FEW = 4  # rows that are handed on one by one
 

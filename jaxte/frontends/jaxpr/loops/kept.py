@@ -6,7 +6,7 @@ Forward mode is a loop like any other. The way back, differentiated once more, i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import jax
@@ -15,7 +15,6 @@ from jax import lax
 
 from jaxte.bridge.jaxprs import scan_counts
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.binomial import restarts
 
 Arrays = Sequence[Any]

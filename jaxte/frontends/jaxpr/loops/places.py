@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -10,7 +11,6 @@ import numpy as np
 from jax import lax
 
 from jaxte.frontends.jaxpr.loops.counters import Numbers
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

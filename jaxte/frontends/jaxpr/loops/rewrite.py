@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from jaxte.frontends.jaxpr.loops.body import Body, body_of
 from jaxte.frontends.jaxpr.loops.counters import Outer, Position, constant, counted
 from jaxte.frontends.jaxpr.loops.emit import Loop
 from jaxte.frontends.jaxpr.loops.worth import at_once, gain
-from jaxte.lang.records import dataclass
 
 _SHORTEST = 3  # steps
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -13,7 +13,6 @@ from jax.extend.core import Literal
 from jaxte.frontends.jaxpr.loops.accesses import Access, read_of, write_of
 from jaxte.frontends.jaxpr.loops.counters import Counters, Numbers, Position
 from jaxte.frontends.jaxpr.loops.masks import Masks
-from jaxte.lang.records import dataclass
 
 _MOST_ROWS = 1 << 22  # rows of a relation that is held as sorted numbers: 32 MB
 _WIDEST = 8  # rows that are read at once, of those that were written

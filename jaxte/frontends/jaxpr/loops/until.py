@@ -9,6 +9,7 @@ more and keeps some of them in as many slots again, and each step begins at the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,7 +21,6 @@ from jax.interpreters import ad, batching
 from jaxte.frontends.jaxpr.loops.kept import put
 from jaxte.frontends.jaxpr.loops.kept_rules import register, register_slope, still
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.records import dataclass
 
 Arrays = Sequence[Any]
 

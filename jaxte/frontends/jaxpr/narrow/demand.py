@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, same, shape_of, taken, united, whole
 from jaxte.frontends.jaxpr.narrow.rows import ROWS, work
-from jaxte.lang.records import dataclass
 
 TAKES = frozenset(["slice", "gather"])  # what takes a part, whose own work is none that could be left out
 _LEAST_SAVED = 0.2  # of all operations

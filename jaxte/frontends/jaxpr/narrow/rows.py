@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,7 +15,6 @@ from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.narrow.boxes import Box, Positions, is_whole, shape_of, whole
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.frontends.jaxpr.rules.shape import runs_of_equal_size
-from jaxte.lang.records import dataclass
 
 Needs = Callable[[Step, Box], Sequence[Box] | None]
 Make = Callable[[Step, Box, Sequence[Any]], Any]

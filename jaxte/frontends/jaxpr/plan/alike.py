@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Hashable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from jaxte.bridge.compiled.compiled import Compiled
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,6 @@ from jaxte.frontends.jaxpr.values.shifts import (
 from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang.dtypes import DTYPES, is_float
 from jaxte.lang.expr import Const, Expr, Read
-from jaxte.lang.records import dataclass
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import MAX_EXTENT
 from jaxte.tensors.tensor import Placeholder, Tensor

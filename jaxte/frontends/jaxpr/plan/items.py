@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.bridge.compiled.compiled import Compiled
@@ -12,7 +12,6 @@ from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place, Priced
 from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
 from jaxte.frontends.jaxpr.taken import Raising
-from jaxte.lang.records import dataclass
 
 
 @dataclass(frozen=True)

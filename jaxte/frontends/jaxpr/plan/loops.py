@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -19,7 +19,6 @@ from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.stands import opened
 from jaxte.frontends.jaxpr.equations.steps import GROUPS, grouped
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.records import dataclass
 from jaxte.lower.cost.platforms import Rates
 
 _SHORTEST = 8  # steps

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
-
-from jaxte.lang.records import dataclass
+from dataclasses import dataclass, field
 
 Place = tuple[int, int]
 """An equation: the number of its jaxpr, in the order in which bodies are planned, and its number in it."""

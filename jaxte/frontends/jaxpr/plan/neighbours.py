@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import MOVES, SHIFTS
-from jaxte.lang.records import dataclass
 
 _MANY = 6  # neighbours of one array, from which on arrays for each of them cost more than slopes that are computed twice
 _SUMS = frozenset(["add", "sub", "add_any"])

@@ -9,7 +9,7 @@ calls in rules are looked at when a derivative asks for them; what has no notati
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -34,7 +34,6 @@ from jaxte.frontends.jaxpr.values.shifts import is_shifted
 from jaxte.frontends.jaxpr.values.value import Kind, Value, of_tensor
 from jaxte.lang.expr import Axis
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.tensor import Placeholder, Tensor

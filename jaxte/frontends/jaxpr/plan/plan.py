@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr, Literal, Var
@@ -29,7 +30,6 @@ from jaxte.frontends.jaxpr.plan.moving import LOOPS, Wanted, moving, still, want
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.taken import Raising
 from jaxte.lang.errors import JaxteError
-from jaxte.lang.records import dataclass
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 # constructs that are kept around bodies that are raised, and the parameter that holds these

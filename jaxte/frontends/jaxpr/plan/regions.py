@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -23,7 +23,6 @@ from jaxte.frontends.jaxpr.gains.matrices import (
 )
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
 from jaxte.frontends.jaxpr.gains.worth import worth
-from jaxte.lang.records import dataclass
 from jaxte.lower.cost.platforms import Platform
 
 SYMBOLS = "an array has a size that is a symbol of jax.export: what raising gains is compared in numbers"

@@ -32,11 +32,11 @@ An infinity or NaN in ``Y`` or ``X`` reaches the other rows of its block in the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
 from jaxte.lang.expr import Axis, Const, Expr, Reduce, conjuncts
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.forms.band.spec import (

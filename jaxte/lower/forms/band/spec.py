@@ -10,12 +10,12 @@ by a stride ``g``, there is a slice for each remainder.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from jaxte.algebra.product import multiplied
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lang.identity import among, place_of
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total

@@ -19,12 +19,12 @@ Where the window is longer than all rows together, ``m`` may be the row itself, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import gcd, lcm
 
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Const, Expr
 from jaxte.lang.identity import among
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, TRANSPOSED, Band, BandSpec, Part, dims_of

@@ -17,11 +17,11 @@ Where there are several bands, one of them is skewed. In the others the product 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from string import ascii_letters, ascii_uppercase
 
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lang.operators import MULTIPLY
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node

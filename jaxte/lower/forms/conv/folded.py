@@ -18,10 +18,9 @@ kernel is as large as an image, as in the gradient of the weights. One convoluti
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import ONE, Const, Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.leaves import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, Parts, Stacked, loop
 from jaxte.lower.arrays.node import Node

@@ -15,6 +15,7 @@ rows at the end; channels that stand last are turned to the front.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
@@ -22,7 +23,6 @@ from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import MULTIPLY
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.elementwise import Apply, Cast, Kept
 from jaxte.lower.arrays.leaves import Name, Number, Typed

@@ -15,11 +15,11 @@ windows are nine, and both fit into a cache. XLA on the CPU shares a convolution
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.counts import bytes_of, flops
 from jaxte.lower.arrays.leaves import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, MapOver, Total, loop

@@ -16,11 +16,10 @@ convolution of images whose batch is contracted, with ``beta`` that stride.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import Factor, product_of, taken_outside
 from jaxte.lang.expr import ZERO, Axis, Expr, Reduce, conjuncts
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Refusal

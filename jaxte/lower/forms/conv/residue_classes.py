@@ -14,11 +14,10 @@ convolutions, and the gradient of a strided convolution for its image.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.loops import Choices, Each, Stacked
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Range

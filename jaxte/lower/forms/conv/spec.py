@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, as_expr, cast
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes
 from jaxte.lower.code.spec import Array, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation

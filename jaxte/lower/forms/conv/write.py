@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from jaxte.lang.expr import ZERO, Const, Expr, Var
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.leaves import Number, Typed
 from jaxte.lower.arrays.node import Node

@@ -10,6 +10,7 @@ NaN, which is both) that are chosen: where there is one of plus infinity it is a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from jaxte.algebra.product import multiplied, product_of
 from jaxte.lang import dtypes
@@ -17,7 +18,6 @@ from jaxte.lang.expr import TRUE, ZERO, Const, Expr, Reduce, call, cast, conjunc
 from jaxte.lang.functions import isfinite, isnan
 from jaxte.lang.identity import among
 from jaxte.lang.operators import ADD, EQUAL, GREATER, MULTIPLY, OR, SELECT, SUBTRACT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body

@@ -9,7 +9,7 @@ axes at once. The equation may be any index expression with ``a`` in it once: ``
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
 from jaxte.autodiff.sums.cheap import LongPositions, Positions
@@ -17,7 +17,6 @@ from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.lang.identity import among, identical, place_of
 from jaxte.lang.operators import EQUAL, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal, array

@@ -7,12 +7,12 @@ by slices, and none of the others is touched.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.identity import identical
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
 from jaxte.lower.body.assignment import Assignment

@@ -15,13 +15,13 @@ repeat nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
 from jaxte.lower.arrays.leaves import Full, Number

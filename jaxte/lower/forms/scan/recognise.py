@@ -13,6 +13,7 @@ not a scan.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, multiplied, summand
 from jaxte.lang.expr import (
@@ -31,7 +32,6 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal, array

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.algebra.product import Factor, multiplied, summand
@@ -33,7 +34,6 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.identity import among
 from jaxte.lang.operators import SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.limits import LONGEST_UNROLLED

@@ -22,13 +22,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.identity import Members, among
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import CLIP, FILL, Gather, Updated
 from jaxte.lower.arrays.elementwise import Kept

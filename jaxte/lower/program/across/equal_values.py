@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from jaxte.lang.graphs import ordered
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.data import Call, Output
 from jaxte.lower.arrays.leaves import Name
 from jaxte.lower.arrays.loops import Each
@@ -122,6 +121,8 @@ class _Values:
         known = dict(self._known)
         for s in part:
             first = known.setdefault(s.source, s.target) if _is_value(s.source) else s.target
+            if isinstance(s.source, Name) and s.target not in self._fixed:
+                first = s.source.identifier
             if first == s.target:
                 found.append(s)
             elif s.target in self._fixed:
@@ -133,16 +134,24 @@ class _Values:
     def _numbers(self, names: Iterable[str], given: Iterable[str]) -> dict[str, str]:
         """``names`` with the numbers behind them in this order, as few as there are among those that were ``given``."""
         ours, theirs = self._by_kind(names), self._by_kind(given)
-        pairs = ((own, sorted(theirs[kind], key=_number)) for kind, own in ours.items())
+        pairs = ((own, sorted(theirs[kind], key=_number)) for kind, own in ours.items() if kind in theirs)
         return {old: new for own, numbered in pairs for old, new in zip(own, numbered, strict=False)}
 
     def _by_kind(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """The names that may change and are told apart by a number, by what they have before it."""
+        """The names that may change and are told apart by a number, by what they have before it.
+
+        Those stay that are part of another name, as the positions are of what is gathered there: ``x_s_2`` is ``x`` at ``s_2``.
+        """
         found: dict[str, list[str]] = defaultdict(list)
         for name in names:
             if name not in self._fixed and _NUMBERED.fullmatch(name):
                 found[name.rpartition("_")[0]].append(name)
-        return found
+        every = [name for own in found.values() for name in own]
+        return {
+            kind: own
+            for kind, own in found.items()
+            if not any(f"_{kind}_" in name and not name.startswith(f"{kind}_") for name in every)
+        }
 
 
 def _repeated(sources: Sequence[Node], text: Callable[[Node], str]) -> list[Node]:

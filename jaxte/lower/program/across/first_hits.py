@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang.divisions import Remainder, divisions
@@ -34,7 +35,6 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.identity import Members
 from jaxte.lang.operators import AND, EQUAL, FLOOR_DIVIDE, NOT, OR, SELECT
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import depends_on, nodes_outside, substitute
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.pieces.interleaved import INTERLEAVED, MOST_BRANCHES

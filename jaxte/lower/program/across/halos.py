@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr, Read
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known

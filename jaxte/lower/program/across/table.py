@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from jaxte.lang.records import dataclass
 from jaxte.lang.rules import Rule
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.computed_once import with_shared_products

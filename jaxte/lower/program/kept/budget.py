@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
-
-from jaxte.lang.records import dataclass
+from dataclasses import dataclass, replace
 
 _MOST_NODES = 400  # of the search; the best choice found so far is taken after these
 

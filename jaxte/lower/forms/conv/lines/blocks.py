@@ -13,12 +13,11 @@ is one product of matrices, of which two rows of blocks side by side are all tha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.operators import ADD
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Joined
 from jaxte.lower.arrays.node import Node

@@ -13,11 +13,10 @@ asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Fourier

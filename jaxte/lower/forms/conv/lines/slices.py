@@ -9,12 +9,12 @@ written so by the general path; more make slow code. Kernels that differ from ro
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.identity import among
 from jaxte.lang.operators import MULTIPLY
-from jaxte.lang.records import dataclass
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Total, loop
 from jaxte.lower.arrays.node import Node

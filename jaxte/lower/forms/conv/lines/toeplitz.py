@@ -20,11 +20,10 @@ between those of a dilated operand, and those outside of it, are zeros.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import Axis, Const, Expr
-from jaxte.lang.records import dataclass
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.lower.forms.conv.lines.roles import OfLines
