@@ -20,7 +20,7 @@ B = te.placeholder((2, 3, 4), name="B")
 @pytest.mark.parametrize(
     ("tensor", "source"),
     [
-        (one((4, 6), lambda i, j: X[i, j] * 1.0), "X * 1.0"),
+        (one((4, 6), lambda i, j: X[i, j] * 2.0), "X * 2.0"),
         (one((6, 4), lambda i, j: X[j, i]), "X.T"),
         (one((4, 2, 3), lambda i, j, k: B[j, k, i]), "B.transpose(2, 0, 1)"),
         (one((2, 2), lambda i, j: X[i + 2, 3 * j]), "X[2:, ::3]"),
@@ -60,7 +60,7 @@ B = te.placeholder((2, 3, 4), name="B")
         ),
         (one((2, 6), lambda i, j: te.select(i == 0, X[0, j], X[3, j])), "jnp.stack([X[0], X[3]], axis=0)"),
         (one((10, 3), lambda i, j: V[i + j]), "jnp.stack([V[:10], V[1:11], V[2:]], axis=1)"),
-        (one((4,), lambda i: te.cast(i, "float32") * 1.0), "jnp.arange(4, dtype=jnp.float32) * 1.0"),
+        (one((4,), lambda i: te.cast(i, "float32") * 2.0), "jnp.arange(4, dtype=jnp.float32) * 2.0"),
         (one((4, 6), lambda i, j: 0.0), "jnp.zeros((4, 6), jnp.float32)"),
         (one((3, 12), lambda i, j: V[j]), "jnp.broadcast_to(V[None, :], (3, 12))"),
     ],
