@@ -82,7 +82,7 @@ def test_what_choices_exclude_may_be_anything(seed: int) -> None:
     check_exclusions(RandomExclusions(seed), order=1 + seed % 2)
 
 
-@pytest.mark.parametrize("seed", [108, 132, 1133, 2071])
+@pytest.mark.parametrize("seed", [108, 132, 1133, 2071, 7010028])
 def test_tensors_of_which_choices_exclude_elements(seed: int) -> None:
     """Products, of which a choice in another tensor takes elements: zeros by data, by position, beside adjoints of other readers, turned around."""
     check_exclusions(RandomExclusions(seed, outside=True), order=1 + seed % 2)

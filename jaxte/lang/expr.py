@@ -30,7 +30,7 @@ from jaxte.lang.nodes.arithmetic import (
     show_with,
 )
 from jaxte.lang.nodes.interning import Scalar, intern, new_node
-from jaxte.lang.operators import AND, SUBTRACT
+from jaxte.lang.operators import AND, OR, SUBTRACT
 
 __all__ = [
     "Axis",
@@ -54,6 +54,7 @@ __all__ = [
     "call",
     "cast",
     "conjunction",
+    "alternatives",
     "conjuncts",
     "narrowed",
     "show_with",
@@ -263,3 +264,8 @@ def conjuncts(condition: Expr) -> list[Expr]:
     if isinstance(condition, Call) and condition.op is AND:  # few are
         parts = leaves(parts[0], lambda node: node.args if isinstance(node, Call) and node.op is AND else ())
     return [part for part in parts if part is not TRUE]
+
+
+def alternatives(condition: Expr) -> list[Expr]:
+    """The conditions of which ``condition`` says that one holds, in order."""
+    return leaves(condition, lambda node: node.args if isinstance(node, Call) and node.op is OR else ())

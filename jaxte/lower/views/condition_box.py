@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import gcd
 
 from jaxte.lang.divisions import Quotient, Remainder, division
-from jaxte.lang.expr import Axis, Call, Const, Expr, call, conjuncts
+from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, alternatives, call, conjunction, conjuncts
 from jaxte.lang.identity import among
-from jaxte.lang.operators import (
-    COMPARISONS,
-    EQUAL,
-    SELECT,
-)
+from jaxte.lang.operators import AND, COMPARISONS, EQUAL, OR, SELECT
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms, positive
@@ -44,13 +41,40 @@ def split_conditions(condition: Expr, scope: Scope) -> list[Expr] | None:
 def _split(condition: Expr, scope: Scope) -> Sequence[Expr] | None:
     kept: list[Expr] = []
     for part in conjuncts(condition):
-        part = positive(part)
-        truth = truth_of(part, scope)
-        if truth is False:
+        left = _left(part, scope)
+        if left is FALSE:
             return None
-        if truth is None:
-            kept.append(part)
+        kept += conjuncts(left)
     return kept
+
+
+def _left(condition: Expr, scope: Scope) -> Expr:
+    """What of ``condition`` varies in ``scope``: without the alternatives that never hold, and what always does."""
+    match condition:
+        case Call(op) if op is OR:
+            parts = [_left(part, scope) for part in alternatives(condition)]
+            varying = [part for part in parts if part is not FALSE]
+            return (
+                TRUE
+                if any(part is TRUE for part in parts)
+                else reduce(_either, varying)
+                if varying
+                else FALSE
+            )
+        case Call(op) if op is AND:
+            parts = [_left(part, scope) for part in conjuncts(condition)]
+            return (
+                FALSE
+                if any(part is FALSE for part in parts)
+                else conjunction([p for p in parts if p is not TRUE])
+            )
+    part = positive(condition)
+    truth = truth_of(part, scope)
+    return part if truth is None else TRUE if truth else FALSE
+
+
+def _either(a: Expr, b: Expr) -> Expr:
+    return call(OR, a, b)
 
 
 def truth_of(condition: Expr, scope: Scope) -> bool | None:

@@ -245,3 +245,18 @@ def test_a_choice_around_a_product_keeps_what_is_left_out_from_the_sum() -> None
     data[62:] = np.nan, np.inf
     found = te.evaluate(Y, {W: np.ones((64, 64), "float32"), x: data})
     np.testing.assert_array_equal(found, [*range(1, 63), np.nan, np.nan])
+
+
+def test_columns_take_what_of_a_condition_is_left() -> None:
+    """Alternatives of positions, decided in each column: nothing is read in one that has no point, where it may be NaN."""
+    t, x = te.placeholder((3, 3), name="t"), te.placeholder((5,), name="x")
+    rows = te.placeholder((3,), "int32", "rows")
+    i, j = te.reduce_axis((0, 3), "i"), te.reduce_axis((0, 3), "j")
+    where = ((j == 2) & (i == 0)) | ((j == 0) & (i == 2))
+    y = te.compute((), lambda: te.sum(t[i, j] * x[rows[j]], axis=(i, j), where=where), "y")
+    text = te.source(y)
+    assert "y = x_1 * t[2, 0] + x_2 * t[0, 2]" in text
+    values = np.arange(9, dtype="float32").reshape(3, 3), np.arange(5, dtype="float32")
+    arrays = {t: values[0], x: values[1], rows: np.array([1, -7, 3], "int32")}
+    (found,) = te.evaluate([y], arrays)
+    assert found == 2 * 3 + 6 * 1

@@ -75,9 +75,9 @@ def _common(values: Sequence[Any], own: Loop) -> Any:
         fields = [[getattr(v, name) for v in values] for name in names_of(first)]
         kind: Any = type(first)
         return kind(*[_common(items, own) for items in fields])
-    if all(v == first for v in values):
-        return first
-    raise _DifferentError
+    if isinstance(first, Expr) or any(v != first for v in values):
+        raise _DifferentError
+    return first
 
 
 def _position(values: Sequence[Any], axis: Axis) -> Expr:
