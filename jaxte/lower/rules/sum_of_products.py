@@ -199,7 +199,7 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
 def _short(job: Job, scope: Scope) -> Axis | None:
     """A reduced dimension of a few positions in a product that is as large as one of its factors.
 
-    Such a product is no matrix product: added up position by position it is one fused loop, if nothing else is reduced. So are sums of elements around positions that
+    Such a product is no matrix product: added up position by position it is one fused loop, if no long dimension is reduced. So are sums of elements around positions that
     are data: XLA fuses gathers at one position each, not one at an array of positions.
     """
     dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
@@ -207,7 +207,7 @@ def _short(job: Job, scope: Scope) -> Axis | None:
     if every not in dims:
         return None
     for dim in job.reduced:
-        shared = len(job.reduced) == 1 and any(dim in own and own != every for own in dims)
+        shared = all(map(is_short, job.reduced)) and any(dim in own and own != every for own in dims)
         fused = shared or (len(job.factors) > 1 and _is_around_data(job, dim, scope))
         if fused and is_short(dim, min(FEW, job.budget)):
             return dim
