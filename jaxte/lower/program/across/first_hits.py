@@ -41,6 +41,7 @@ from jaxte.lower.forms.pieces.interleaved import INTERLEAVED, MOST_BRANCHES
 from jaxte.lower.forms.window.unrolled import numbered_conditions
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.affine import linear, normal
+from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.index_forms import is_index
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -142,6 +143,7 @@ def _choice(condition: Expr, taken: Expr, other: Expr, winners: Members[Tensor])
     n, position, read = found
     guards = (*parts[:n], *parts[n + 1 :])
     digits = _digits(position)
+    guards = tuple([_of_windows(guard, digits) for guard in guards])
     if not digits or not _are_windows(digits, (*read.indices, *guards, taken, other)):
         return None
     hits = _hits(read)
@@ -178,6 +180,17 @@ def _digits(position: Expr) -> tuple[_Digit, ...]:
 
 def _number(position: Expr, fixed: Mapping[Expr, Expr]) -> int:
     return linear(substitute(position, fixed)).constant
+
+
+def _of_windows(guard: Expr, digits: Collection[_Digit]) -> Expr:
+    """``guard`` as a condition on windows, where it is an end between two of them: ``i <= 5`` of windows of two is ``i // 2 <= 2``."""
+    forms = nonnegative_forms(guard)
+    for d in digits:
+        if len(forms) == 1 and forms[0].terms.keys() == {d.axis}:
+            factor, constant = forms[0].coefficient(d.axis), forms[0].constant
+            if (factor, constant % d.base) in ((1, 0), (-1, d.base - 1)):
+                return factor * call(FLOOR_DIVIDE, d.axis, d.base) + constant // d.base >= 0
+    return guard
 
 
 def _are_windows(digits: Collection[_Digit], exprs: Sequence[Expr]) -> bool:
