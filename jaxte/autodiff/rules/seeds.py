@@ -136,7 +136,7 @@ def moved_into(tangent: Tensor, read: Read, at: Sequence[Expr], reader: Tensor) 
     element: Expr = Read(tangent, tuple(at))
     if not isinstance(tangent, Compute):
         return element
-    may_blow_up = _may_blow_up(reader)
+    may_blow_up = _may_blow_up(reader) or _may_be_spoilt(reader)
     guarded = may_blow_up and _has_data_guard(tangent.body) and not _has_sum(tangent.body)
     if _is_trivial(tangent.body) or (guarded and _is_short(tangent.body)):
         return substitute(tangent.body, dict(zip(tangent.axes, at, strict=True)))

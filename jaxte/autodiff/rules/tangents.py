@@ -49,9 +49,10 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.identity import among, place_of
-from jaxte.lang.operators import MINIMUM, NONZERO
+from jaxte.lang.operators import MINIMUM, NONZERO, SELECT
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.conditions import prune
+from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -125,8 +126,12 @@ def _replaced(body: Expr, wanted: Callable[[Expr], bool], moves: Moves) -> Expr 
 
 
 def _passes_nothing_on(moved: Expr) -> bool:
-    """Whether a tangent is guarded by where it is zero itself."""
-    return any(isinstance(node, Call) and node.op is NONZERO for node in postorder(moved))
+    """Whether a tangent is guarded, by where it is zero itself or by a condition on data that was put in place with it."""
+    return any(
+        isinstance(node, Call)
+        and (node.op is NONZERO or (node.op is SELECT and not is_decidable(node.args[0])))
+        for node in postorder(moved)
+    )
 
 
 def _stays_linear(node: Expr, moving: Sequence[bool]) -> bool:
