@@ -32,18 +32,21 @@ def with_rows_multiplied(statements: Sequence[AnyStatement], names: Names) -> li
     gathers = {s.target: s.source for s in statements if isinstance(s, Statement) and _is_row(s.source)}
     wanted = _met_by_functions(statements, frozenset(gathers)) if gathers else frozenset()
     found: list[AnyStatement] = []
-    inside: dict[Node, Name] = {}
+    factors: dict[Node, Name] = {}  # 1 where a position is inside, NaN elsewhere
     for statement in statements:
         if isinstance(statement, Statement) and statement.target in wanted:
             own = gathers[statement.target]
             assert isinstance(own, Gather)
             position = _position(own)
             assert position is not None
-            if position not in inside:
+            if position not in factors:
                 one = _one_inside(own, position)
-                inside[position] = Name(names.new(f"{statement.target}_inside"), one.shape, one.kind)
-                found.append(Statement(statement.scope, inside[position].identifier, one))
-            statement = replace(statement, source=_multiplied(own, inside[position]))
+                inside = Name(names.new(f"{statement.target}_inside"), one.shape, one.kind)
+                factor = Name(names.new(f"{statement.target}_nan_outside"), one.shape, one.kind)
+                found.append(Statement(statement.scope, inside.identifier, one))
+                found.append(Statement(statement.scope, factor.identifier, Apply(DIVIDE, (inside, inside))))
+                factors[position] = factor
+            statement = replace(statement, source=_multiplied(own, factors[position]))
         found.append(statement)
     return found
 
@@ -73,12 +76,12 @@ def _one_inside(gather: Gather, position: Node) -> Node:
     return Cast(Apply(LESS, (Cast(position, "uint32"), size(as_expr(gather.array.shape[dim])))), gather.dtype)
 
 
-def _multiplied(gather: Gather, one: Name) -> Node:
+def _multiplied(gather: Gather, factor: Name) -> Node:
     dim = next(n for n, p in enumerate(gather.positions) if p is not None)
-    row: Node = Apply(DIVIDE, (one, one))
+    row: Node = factor
     behind = gather.array.ndim - dim - 1
     if behind:
-        row = View(row, Index((*[ALL] * one.ndim, *[NEW] * behind)))
+        row = View(row, Index((*[ALL] * factor.ndim, *[NEW] * behind)))
     return Apply(MULTIPLY, (replace(gather, mode=CLIP, fill=None), row))
 
 
