@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.algebra import shift_invariance
+from jaxte.tensors.graph import topological_order
 
 N, M, C = 5, 7, 3
 Build = Callable[..., te.Tensor]
@@ -229,3 +231,22 @@ def test_a_slope_that_is_stopped_is_none() -> None:
 
     for own, expected in zip(jax.jacrev(te.function(stopped))(x), jax.jacrev(plain)(x), strict=True):
         np.testing.assert_allclose(own, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_maxima_one_after_the_other_are_not_each_followed_to_the_end() -> None:
+    x = te.placeholder((6, 5), name="x")
+    value = te.compute((6,), lambda i: x[i, 0], "v")
+    for step in range(120):
+        j = te.reduce_axis((0, 5), "j")
+        value = te.compute((6,), lambda i, v=value, j=j: te.max(x[i, j] + v[i], axis=j), f"v{step}")
+    order = topological_order([value])
+    followed: list[te.Tensor] = []
+    with pytest.MonkeyPatch.context() as patch:
+        plain = shift_invariance._Followed.add
+        patch.setattr(
+            shift_invariance._Followed,
+            "add",
+            lambda own, tensor: (followed.append(tensor), plain(own, tensor)),
+        )
+        assert not shift_invariance.without_effect(order, [value], ())
+    assert len(followed) <= 33 * 120

@@ -146,12 +146,16 @@ class _Values:
         for name in names:
             if name not in self._fixed and _NUMBERED.fullmatch(name):
                 found[name.rpartition("_")[0]].append(name)
-        every = [name for own in found.values() for name in own]
-        return {
-            kind: own
-            for kind, own in found.items()
-            if not any(f"_{kind}_" in name and not name.startswith(f"{kind}_") for name in every)
-        }
+        inner = {kind for own in found.values() for name in own for kind in _kinds_within(name)}
+        return {kind: own for kind, own in found.items() if kind not in inner}
+
+
+def _kinds_within(name: str) -> Iterator[str]:
+    """What may stand before a number within ``name``, but at its begin."""
+    words = name.split("_")
+    for begin in range(1, len(words)):
+        for end in range(begin + 1, len(words)):
+            yield "_".join(words[begin:end])
 
 
 def _repeated(sources: Sequence[Node], text: Callable[[Node], str]) -> list[Node]:
