@@ -113,8 +113,6 @@ LAYERS = (
     "algebra.sums",
     "algebra.signs",
     "algebra.product",
-    "algebra.operations",
-    "algebra.even_functions",
     "algebra.data",
     "algebra.data_limits",
     "algebra.like_terms",

@@ -1,19 +1,27 @@
 """Expressions that are not negative, whatever finite numbers their inputs are: roots of these are finite, and quotients by what is above zero.
 
 ``sqrt(sum over k of x[i, k] ** 2 + 1e-6)`` is finite, and so is ``x[i, j]`` divided by it, or by ``1 + exp(x[i, j])``.
+
+Even functions of differences, each of one of both signs: ``(a - b)**2`` is ``(b - a)**2`` to the last bit, and so is ``cos(a - b)``.
+
+An adjoint reads the difference of two neighbours from both sides. With the same squares, the weights that are made of them are the same, and
+are computed once: ``exp(-(x[i] - x[i + 1])**2)`` for the edge to the right, and for that to the left of the next element.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 from functools import lru_cache
+from operator import is_
 
 from jaxte.lang.dtypes import is_complex, is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Reducer
-from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, POWER, SELECT
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, POWER, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import may_blow_up
-from jaxte.lang.walk import fold, postorder
+from jaxte.lang.text import text
+from jaxte.lang.walk import fold, postorder, reads_of
 from jaxte.sets.intervals import surely_inside
+from jaxte.tensors.parts import Rows
 from jaxte.tensors.tensor import Compute
 
 _DEEPEST = 6  # tensors that read one another; what is read further away may have any sign
@@ -103,3 +111,38 @@ def _of_call(node: Call, below: list[Sign]) -> Sign:
         )
         return Sign.NOT_NEGATIVE if even or below[0] else Sign.ANY
     return Sign.NOT_NEGATIVE if name in _NEVER_NEGATIVE else Sign.ANY
+
+
+_EVEN = frozenset(["abs", "square", "cos", "cosh"])
+
+
+def with_even_functions(body: Expr) -> Expr:
+    """``body`` with even functions of differences of two elements as functions of the one that comes first as text."""
+    plain: dict[Expr, Expr] = {}
+    turned: dict[Expr, Expr] = {}  # what is the negative of a node
+    for node in postorder(body):
+        children = [plain[child] for child in node.children]
+        same = all(map(is_, children, node.children))
+        plain[node] = node if same else node.rebuild(children)
+        if isinstance(node, Call):
+            _turn(node, plain, turned)
+    return plain[body]
+
+
+def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr]) -> None:
+    """Adds ``node`` by the negatives of what it is made of to ``plain``, where they cancel, or to ``turned``."""
+    if node.op is SUBTRACT and all(map(_is_neighbour, node.args)):
+        first, second = node.args
+        if text(second) < text(first):
+            turned[node] = node.rebuild([second, first])
+    elif not turned.keys().isdisjoint(node.args):
+        if node.op is MULTIPLY or node.op is DIVIDE:
+            found = node.rebuild([turned.get(a, plain[a]) for a in node.args])
+            (plain if all(a in turned for a in node.args) else turned)[node] = found
+        elif node.op.name in _EVEN:
+            plain[node] = node.rebuild([turned[a] for a in node.args])
+
+
+def _is_neighbour(node: Expr) -> bool:
+    """Whether ``node`` is an element at a known position: of rows that data choose, no other difference is the same from the other side."""
+    return isinstance(node, Read) and not isinstance(node.tensor, Rows) and not reads_of(*node.indices)

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
-from jaxte.algebra.even_functions import with_even_functions
-from jaxte.algebra.operations import operands, operations, value_nodes
+from jaxte.algebra.signs import with_even_functions
+from jaxte.algebra.sums import operands, operations, value_nodes
 from jaxte.autodiff.terms.beside import may_be_held
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes

@@ -1,19 +1,26 @@
-"""What adds to an element: ``+=``, ``x = max(x, e)`` and the like, and sums of blocks."""
+"""What adds to an element: ``+=``, ``x = max(x, e)`` and the like, and sums of blocks.
+
+Additions right behind the write of the same element, as part of what is written: ``u[i] = a`` and ``u[i] += b`` is ``u[i] = a + b``.
+
+An addition by itself has no tensor: who reads the element sees what was written and all that was added since. Where the write is one statement before, that sum
+would stand in each of them, and the statement that writes the whole of an array in each iteration would be none.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from jaxte.frontends.loops.assignments import Assignments, extent_of
 from jaxte.frontends.loops.expressions import BINARY, Redo
-from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.program import Program, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
 from jaxte.frontends.loops.values import Block, elementwise, is_number
 from jaxte.lang.dtypes import promote
 from jaxte.lang.expr import Read, as_expr
-from jaxte.lang.identity import among
+from jaxte.lang.identity import among, identical
 from jaxte.lang.walk import reads_of
 
 _SUMS = {ast.Add: "sum", ast.Sub: "sum", ast.Mult: "prod"}
@@ -114,3 +121,50 @@ class Additions(Assignments):
 def _keeps_kind(variable: Variable, value: Any) -> bool:
     """Whether adding ``value`` in the dtype of the variable is what Python does: not so of a float that is added to an integer."""
     return promote([(variable.dtype, False), as_expr(value).kind])[0] == variable.dtype
+
+
+def joined(program: Program) -> Program:
+    """``program`` with such additions within the statement before; regions are told by numbers of statements, and stay."""
+    if program.regions:
+        return program
+    found: list[Statement] = []
+    for statement in program.statements:
+        if found and _continues(statement, found[-1]):
+            found[-1] = _both(found[-1], statement)
+        else:
+            found.append(statement)
+    if len(found) == len(program.statements):
+        return program
+    return replace(program, statements=tuple(replace(s, number=n) for n, s in enumerate(found)))
+
+
+def _continues(statement: Statement, before: Statement) -> bool:
+    """Whether ``statement`` adds to the element that ``before`` writes, in the same iteration and with nothing between them."""
+    if statement.op is None or before.op is not None or statement.part is None:
+        return False
+    if statement.branch or before.branch or before.keeps is not None:
+        return False
+    same = (statement.counters, statement.conditions, statement.indices)
+    if statement.variable is not before.variable or len(statement.counters) != len(before.counters):
+        return False
+    if not identical(same, (before.counters, before.conditions, before.indices)):
+        return False
+    *around, place = statement.places
+    *around_before, place_before = before.places
+    return (
+        around == around_before
+        and place == place_before + 1
+        and not any(r.tensor is statement.variable.cell for r in reads_of(statement.part))
+    )
+
+
+def _both(before: Statement, addition: Statement) -> Statement:
+    assert addition.op is not None
+    guards = {read: tuple(given) for read, given in before.guards.items()}
+    own = Read(addition.variable.cell, addition.indices)
+    for read, given in addition.guards.items():
+        if read is not own:
+            guards[read] = (*guards.get(read, ()), *given)
+    spans = {**addition.spans, **before.spans}
+    whole = FOLDS[addition.op](before.whole, addition.part)
+    return replace(before, whole=whole, guards=guards, spans=spans, places=addition.places)

@@ -6,18 +6,17 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jaxte.frontends.loops.additions import joined
 from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
 from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.dataflow import Dataflow
 from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.given import Made, give_gradient
-from jaxte.frontends.loops.joined import joined
 from jaxte.frontends.loops.nests import Nesting
 from jaxte.frontends.loops.program import Program
 from jaxte.frontends.loops.rotated import Row, rotated
-from jaxte.frontends.loops.starts import with_starts
-from jaxte.frontends.loops.states import Kept, Timed
+from jaxte.frontends.loops.states import Kept, Timed, with_starts
 from jaxte.frontends.loops.widened import widened
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast

@@ -16,8 +16,7 @@ from jax.tree_util import tree_leaves
 
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.traced import Fingerprint, Traced, fingerprint, is_traced
-from jaxte.frontends.sparse.entries import coloured, defined
-from jaxte.frontends.sparse.pattern import identity, nothing
+from jaxte.frontends.sparse.pattern import coloured, defined, identity, nothing
 from jaxte.frontends.sparse.propagation import propagated
 from jaxte.lang.by_name import PickledByName
 from jaxte.lang.errors import ArgumentError

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxte.frontends.text.padding import padded_read
 from jaxte.frontends.text.tree import Element, Name, Node, Number, Operation, Reduced, Reduction, nodes_of
-from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, reducers_with
+from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, padded_read, reducers_with
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DtypeError, IndexExpressionError, JaxteError, ShapeError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, as_expr, call

@@ -11,7 +11,6 @@ from jaxte.bridge.functions.builder_function import Array, ArrayLike
 from jaxte.bridge.functions.function import function
 from jaxte.frontends.text.build import Built, Scope
 from jaxte.frontends.text.operands import Resolved, resolved
-from jaxte.frontends.text.padding import MODES
 from jaxte.frontends.text.patterns import pattern
 from jaxte.frontends.text.tree import (
     Composed,
@@ -26,7 +25,7 @@ from jaxte.frontends.text.tree import (
     nodes_of,
     read_within_the_stack,
 )
-from jaxte.frontends.text.vocabulary import END, KEEPING, REDUCERS
+from jaxte.frontends.text.vocabulary import END, KEEPING, MODES, REDUCERS
 from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr

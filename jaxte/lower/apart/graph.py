@@ -20,7 +20,7 @@ from jaxte.lower.apart.differences import (
     why_inexact,
 )
 from jaxte.lower.cost.policy import ANY, Policy
-from jaxte.lower.recurrences.changes import Changed, changes
+from jaxte.lower.recurrences.finals import Changed, changes
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.tensors.tensor import Compute, Tensor
 

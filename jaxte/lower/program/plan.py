@@ -27,18 +27,17 @@ from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
 from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.equal_values import Naming, with_equal_values_once
+from jaxte.lower.program.across.halos import with_rolls_chosen
 from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
-from jaxte.lower.program.across.rolls import with_rolls_chosen
 from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.definition import lower_tensor
-from jaxte.lower.program.formulas import formulas
+from jaxte.lower.program.head import formulas, read_sizes
 from jaxte.lower.program.repeated import Repeated
-from jaxte.lower.program.sizes import read_sizes
 from jaxte.lower.program.verdicts import verdict_in_tiles
-from jaxte.lower.recurrences.changes import renewed
+from jaxte.lower.recurrences.finals import renewed
 from jaxte.lower.recurrences.replayed import loop_statements
 from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.rules.gather import gather_value

@@ -8,8 +8,7 @@ from math import comb, prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr
 from jaxte.lang.identity import Members
-from jaxte.lower.recurrences.changes import Changed, changes
-from jaxte.lower.recurrences.finals import with_finals
+from jaxte.lower.recurrences.finals import Changed, changes, with_finals
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
 from jaxte.tensors.recurrences.conditions import decided

@@ -14,7 +14,7 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, Read
 from jaxte.lang.identity import Members
 from jaxte.lang.walk import reads_of
-from jaxte.lower.recurrences.changes import Changed, changes
+from jaxte.lower.recurrences.finals import Changed, changes
 from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import step_of, step_with

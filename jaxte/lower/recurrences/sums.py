@@ -26,11 +26,8 @@ from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.cost.default_work import expensive_calls, is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import points
-from jaxte.lower.recurrences.changes import Changed, changes, renewed
-from jaxte.lower.recurrences.finals import finals_only
-from jaxte.lower.recurrences.inlined import bytes_of_any, made_in_steps
-from jaxte.lower.recurrences.narrowed import narrowed
-from jaxte.lower.recurrences.narrowed_states import narrowed_states
+from jaxte.lower.recurrences.finals import Changed, bytes_of_any, changes, finals_only, made_in_steps, renewed
+from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
 from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.recurrences.rows import rows_in_loops
 from jaxte.lower.tiles.carried_sums import outermost

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.algebra.operations import weight
 from jaxte.algebra.product import Factor, multiplied, product_of
+from jaxte.algebra.sums import weight
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE
 from jaxte.lang.walk import free_axes, nodes_outside, substitute

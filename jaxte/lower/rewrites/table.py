@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jaxte.algebra.even_functions import with_even_functions
+from jaxte.algebra.signs import with_even_functions
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.walk import postorder

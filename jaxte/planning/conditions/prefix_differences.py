@@ -23,8 +23,7 @@ from jaxte.lang.identity import among, identical
 from jaxte.lang.operators import ADD, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.conditions.counted_points import with_tight_axes
-from jaxte.planning.conditions.moving_windows import with_windows
-from jaxte.planning.conditions.sums_as_terms import Term, sum_of, term_of, under
+from jaxte.planning.conditions.moving_windows import Term, sum_of, term_of, under, with_windows
 from jaxte.sets.conditions import nonnegative_forms, positive, prune
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from jaxte.algebra.operations import weight
 from jaxte.algebra.product import product_of
 from jaxte.algebra.simplify import simplify_reads
+from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.graphs import reached

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
-from jaxte.algebra.operations import value_nodes
 from jaxte.algebra.product import Factor, multiplied, product_of, split_outer
+from jaxte.algebra.sums import value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.identity import among

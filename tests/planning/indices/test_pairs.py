@@ -13,7 +13,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.planning.indices import pairs
+from jaxte.planning.indices import rows
 from jaxte.tensors.graph import topological_order
 
 N, M, D = 22, 20, 3
@@ -56,8 +56,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, 
 }
 
 
-def pairs_of(tensor: te.Tensor) -> list[pairs.Pairs]:
-    return [t for t in topological_order(planned([tensor])) if isinstance(t, pairs.Pairs)]
+def pairs_of(tensor: te.Tensor) -> list[rows.Pairs]:
+    return [t for t in topological_order(planned([tensor])) if isinstance(t, rows.Pairs)]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -109,14 +109,14 @@ def test_left_alone(element: Callable[..., Any]) -> None:
 
 
 def test_sums_over_few_pairs_hold_nothing() -> None:
-    x, c = te.placeholder((50,), name="x"), te.placeholder((pairs._FEWEST - 1,), name="c")
-    (j,) = summed(j=pairs._FEWEST - 1)
+    x, c = te.placeholder((50,), name="x"), te.placeholder((rows._FEWEST - 1,), name="c")
+    (j,) = summed(j=rows._FEWEST - 1)
     body = lambda i: te.sum(te.exp(te.abs(x[i] - c[j]) + 1.0), axis=j)  # noqa: E731
     assert not pairs_of(te.compute((50,), body, "z"))
 
 
 def test_sums_over_many_pairs_are_left_to_tiles() -> None:
-    long = 2 * pairs._MOST_BYTES // 4 // M
+    long = 2 * rows._MOST_BYTES // 4 // M
     x, c = te.placeholder((long,), name="x"), te.placeholder((M,), name="c")
     (j,) = summed(j=M)
     body = lambda i: te.sum(te.exp(te.abs(x[i] - c[j]) + 1.0), axis=j)  # noqa: E731

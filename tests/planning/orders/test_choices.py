@@ -11,7 +11,6 @@ import pytest
 
 import jaxte as te
 from harness.sides import with_gradients
-from jaxte.planning.indices import factor_groups
 from jaxte.planning.orders import choices
 from tests.agreement import QUICK, interpreted
 
@@ -105,7 +104,7 @@ def test_beside_products_of_matrices(
     )
     assert "while" not in own.as_text()
     monkeypatch.setattr(choices, "_SHORTEST", 10**9)
-    monkeypatch.setattr(factor_groups, "_REUSED", 10**9)
+    monkeypatch.setattr(fewer_axes, "_REUSED", 10**9)
     without = compiled(te.function(build), head, arrays)
     assert without.cost_analysis()["flops"] >= 1.3 * own.cost_analysis()["flops"]
 

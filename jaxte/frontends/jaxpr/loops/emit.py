@@ -16,8 +16,7 @@ from jaxte.frontends.jaxpr.loops.accesses import Access
 from jaxte.frontends.jaxpr.loops.body import Body
 from jaxte.frontends.jaxpr.loops.counters import Outer, Position
 from jaxte.frontends.jaxpr.loops.given import Given, key_of
-from jaxte.frontends.jaxpr.loops.live import Live
-from jaxte.frontends.jaxpr.loops.places import Place, boxed, joined, placed, updated
+from jaxte.frontends.jaxpr.loops.places import Live, Place, boxed, joined, placed, updated
 from jaxte.frontends.jaxpr.loops.tracked import Source, Tracked
 
 

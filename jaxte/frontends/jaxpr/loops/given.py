@@ -13,8 +13,7 @@ import numpy as np
 from jaxte.frontends.jaxpr.loops.accesses import Access
 from jaxte.frontends.jaxpr.loops.body import Body
 from jaxte.frontends.jaxpr.loops.counters import Numbers, Outer, Position
-from jaxte.frontends.jaxpr.loops.live import Live
-from jaxte.frontends.jaxpr.loops.places import Place, taken
+from jaxte.frontends.jaxpr.loops.places import Live, Place, taken
 from jaxte.frontends.jaxpr.loops.tracked import Source, Tracked
 
 _FEW = 4  # rows that are handed on one by one

@@ -18,11 +18,8 @@ from jaxte.frontends.jaxpr.equations.steps import (
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads, Site, Unraised
 from jaxte.frontends.jaxpr.gains.gains import DEAR
 from jaxte.frontends.jaxpr.gains.parts import is_diagonal, part_of_product
-from jaxte.frontends.jaxpr.plan.neighbours import Neighbours, neighbours
-from jaxte.frontends.jaxpr.plan.overrides import blocked
-from jaxte.frontends.jaxpr.plan.own_rules import with_own_rule
-from jaxte.frontends.jaxpr.values.positions import positions_in
-from jaxte.frontends.jaxpr.values.shifts import (
+from jaxte.frontends.jaxpr.plan.neighbours import (
+    Neighbours,
     chooses_between_reads,
     divides,
     is_framed,
@@ -30,9 +27,13 @@ from jaxte.frontends.jaxpr.values.shifts import (
     is_repeat,
     is_shifted,
     is_turned,
+    neighbours,
     size_of,
     steepens_itself,
 )
+from jaxte.frontends.jaxpr.plan.overrides import blocked
+from jaxte.frontends.jaxpr.plan.own_rules import with_own_rule
+from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang.dtypes import DTYPES, is_float
 from jaxte.lang.expr import Const, Expr, Read

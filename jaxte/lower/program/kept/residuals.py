@@ -1,8 +1,11 @@
-"""What the forward pass keeps for the backward pass, and what the backward pass computes again."""
+"""What the forward pass keeps for the backward pass, and what the backward pass computes again.
+
+Recurrences that are too long to keep: some of their positions are kept, and the backward loop computes the others again as it comes to them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -11,16 +14,17 @@ from jaxte.lang.expr import Axis, Read, Reduce, Var, as_expr
 from jaxte.lang.graphs import reached
 from jaxte.lang.identity import among
 from jaxte.lang.walk import postorder
+from jaxte.lower.arrays.binomial import computed_again
 from jaxte.lower.cost.policy import AUTO, DEFAULT, Policy
-from jaxte.lower.program.kept.checkpoints import checkpoints
-from jaxte.lower.program.kept.operations import sum_text
-from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for
+from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for, sum_text
+from jaxte.lower.recurrences.replays import kept_of, position_bytes
+from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.tiles.sizes import Large
 from jaxte.meaning.feeds import sizes_in, told_sizes
 from jaxte.planning.indices.shared_elements import is_kept
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.graph import topological_order
-from jaxte.tensors.recurrences.node import definitions_in, with_siblings
+from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay, definitions_in, with_siblings
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 
@@ -176,3 +180,72 @@ def _sizes_within(tensor: Tensor) -> list[Var]:
 def bytes_text(tensor: Tensor) -> str:
     """The memory of ``tensor`` in terms of its sizes."""
     return sum_text([([as_expr(e) for e in tensor.shape], dtypes.width(tensor.dtype))])
+
+
+def checkpoints(
+    outputs: Sequence[Tensor],
+    adjoints: Sequence[Tensor],
+    needed: Sequence[Tensor],
+    at_hand: Collection[Tensor],
+    policy: Policy,
+) -> list[Recurrent]:
+    """What is kept of recurrences that do not fit into the budget of residuals.
+
+    Args:
+        outputs, adjoints: what the forward and the backward pass compute.
+        needed: what the backward pass reads of the forward pass.
+        at_hand: inputs and outputs.
+        policy: has the budget; without one, nothing is kept so.
+    """
+    left = policy.save.budget
+    if left is None:
+        return []
+    found: list[Recurrent] = []
+    groups = dict.fromkeys(t.group for t in needed if isinstance(t, Recurrent) and t not in at_hand)
+    for group in groups:
+        size, extent = position_bytes(group), group.extent
+        if size is None or not isinstance(extent, int) or size * extent <= left:
+            continue
+        if any(t in at_hand for t in group.tensors):
+            continue
+        own = kept_of(group, left // max(1, size))
+        if own and _is_possible(group, own, outputs, adjoints, at_hand, policy):
+            found += [*own, *group.finals]
+            left -= size * (own[0].slots + 1)
+    return found
+
+
+def _is_possible(
+    group: Recurrence,
+    kept: Sequence[Kept],
+    outputs: Sequence[Tensor],
+    adjoints: Sequence[Tensor],
+    at_hand: Collection[Tensor],
+    policy: Policy,
+) -> bool:
+    """Whether neither pass has to have all positions of ``group``."""
+    forward = _computed([*outputs, *kept, *group.finals], frozenset(), policy)
+    inputs = frozenset(t for t in at_hand if not t.inputs)
+    backward = _computed(adjoints, inputs | {*kept, *group.finals}, policy)
+    is_replayed = any(isinstance(t, Recurrent) and isinstance(t.group, Replay) for t in backward)
+    return is_replayed and not any(
+        type(t) is Recurrent and t.group.states[0] is group.states[0] for t in (*forward, *backward)
+    )
+
+
+def _computed(results: Sequence[Tensor], given: frozenset[Tensor], policy: Policy) -> list[Tensor]:
+    """What a program of ``results`` computes."""
+
+    def sources(tensor: Tensor) -> Sequence[Tensor]:
+        return () if tensor in given else tensor.inputs
+
+    changed = within_loops(topological_order(results, sources), given, frozenset(results), policy)
+    return topological_order([changed.get(t, t) for t in results], sources)
+
+
+def schedule_text(kept: Kept) -> str:
+    """At how many positions a recurrence is kept, and how many steps are computed again."""
+    steps = kept.group.extent
+    assert isinstance(steps, int)
+    again = computed_again(steps, kept.slots)
+    return f"before {kept.slots:,} of {steps:,} steps at a time, {again:,} steps computed again in the backward pass"
