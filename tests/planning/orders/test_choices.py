@@ -11,6 +11,7 @@ import pytest
 
 import jaxte as te
 from harness.sides import with_gradients
+from jaxte.planning.indices import fewer_axes
 from jaxte.planning.orders import choices
 from tests.agreement import QUICK, interpreted
 
