@@ -173,9 +173,8 @@ from jaxte.tensors import facts
 from jaxte.tensors.bodies.open_axes import axis, indices
 from jaxte.tensors.composed import logsumexp, mean, norm, softmax, std, variance
 from jaxte.tensors.compute import compute
-from jaxte.tensors.constants import constant
 from jaxte.tensors.custom_reducers import comm_reducer
-from jaxte.tensors.inputs import assume, placeholder, var
+from jaxte.tensors.inputs import assume, constant, placeholder, var
 from jaxte.tensors.recurrences.define import recurrence
 from jaxte.tensors.reductions import all, any, argmax, argmin, max, min, prod, reduce_axis, sum
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor

@@ -19,7 +19,7 @@ from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in
 from jaxte.reports import Comparison, Difference, Side
 
 _ROUNDS = 7  # of calls, each side once in each

@@ -11,8 +11,8 @@ from jaxte.bridge.compiled.sparse import SparseJacobian, jacobian
 from jaxte.lang.checks import described, no_attribute, one_of_type, several
 from jaxte.lang.errors import ArgumentError, JaxteError
 from jaxte.show.layered import Box, drawn
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 # what stands around a label in Mermaid's text: tensors that are computed, inputs, functions of arrays

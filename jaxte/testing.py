@@ -20,7 +20,7 @@ from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.lang.checks import described, no_attribute, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError, JaxteError
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in
 from jaxte.reports import Comparison, Difference, difference_rows, text_table
 from jaxte.tensors.tensor import Tensor
 

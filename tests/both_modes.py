@@ -22,7 +22,7 @@ import numpy as np
 import jaxte as te
 from jaxte.bridge.primitive.primitive import jaxte_p
 from jaxte.bridge.primitive.program import Program
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 
 Arrays = Sequence[Any]
 

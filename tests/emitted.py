@@ -12,14 +12,14 @@ from jax import lax
 
 from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.lang.expr import Call, Expr, Read, Reduce, Var
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.code.identifiers import APART, FIRST
+from jaxte.lower.code.lines import APART, FIRST
 from jaxte.lower.printing.printer import Printer
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 NAMES = ("A", "B", "C", "D", "E")

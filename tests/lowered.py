@@ -19,7 +19,7 @@ from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 from tests.stages import FORMS, TEXT
 

@@ -17,7 +17,7 @@ from jaxte.lang.operators import EQUAL, NOT, SELECT
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.lang.expr import Axis, Expr
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.choices import Choices, Drawn, extents
 from tests.random_expressions import MOST_POINTS, Writer

@@ -23,7 +23,7 @@ import numpy as np
 import jaxte as te
 from harness.case import CORPUS, IDIOMATIC, JAXTE, Case, load, names
 from harness.inputs import draw
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 
 Extent = tuple[int, dict[str, int]]  # a number, and the factor of each size
 DIRECT, EXPORTED = MODES = ("direct", "exported")

@@ -14,7 +14,7 @@ SETTERS = ("setattr", "object.__setattr__")
 # Objects of other libraries, which are told what they have to know in this way, and what Python itself has no other way for.
 ALLOWED = {
     "bridge/calls/arguments.py bound.arguments": "inspect.BoundArguments",
-    "bridge/compiled/compiled.py checked.lower": "a function beside the one of jax.jit, which has it",
+    "bridge/compiled/compile.py checked.lower": "a function beside the one of jax.jit, which has it",
     "bridge/primitive/module.py linecache.cache": "where tracebacks look for the lines of emitted modules",
     "bridge/primitive/primitive.py ad.primitive_jvps": "JAX's tables of rules",
     "bridge/primitive/primitive.py ad.primitive_transposes": "JAX's tables of rules",

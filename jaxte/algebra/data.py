@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, widened
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jaxte.algebra.data import Points, data_readings
 from jaxte.lang.expr import Call, Expr, Read, as_expr, call, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.conditions import nonnegative_forms, prune

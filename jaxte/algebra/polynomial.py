@@ -12,7 +12,7 @@ from typing import TypeGuard
 
 from jaxte.algebra.data import data_equation, data_readings
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
 from jaxte.tensors.reducers import builtin_reducer

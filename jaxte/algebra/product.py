@@ -16,7 +16,7 @@ from jaxte.algebra.signs import Sign, is_finite_by_signs, sign
 from jaxte.algebra.sums import MOST_PARTS
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import depends_on, free_axes, reads_data, reads_of

@@ -18,7 +18,7 @@ from jaxte.algebra.data import data_readings
 from jaxte.algebra.polynomial import Expansion, TooLarge
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, conjuncts
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, postorder, substitute
 from jaxte.tensors.tensor import Compute, Tensor

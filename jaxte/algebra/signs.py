@@ -21,7 +21,7 @@ from jaxte.lang.scalars.table import may_blow_up
 from jaxte.lang.text import text
 from jaxte.lang.walk import fold, postorder, reads_of
 from jaxte.sets.intervals import surely_inside
-from jaxte.tensors.parts import Rows
+from jaxte.tensors.structure import Rows
 from jaxte.tensors.tensor import Compute
 
 _DEEPEST = 6  # tensors that read one another; what is read further away may have any sign

@@ -24,11 +24,11 @@ from jaxte.lang.budget import bounded
 from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Reduce, as_expr
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.rules import VERIFY
 from jaxte.planning.sums import Definition, planned_adjoint, planned_body, renewed
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, shape_text
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

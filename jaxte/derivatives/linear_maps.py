@@ -14,10 +14,10 @@ from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
-from jaxte.lang.identity import among
-from jaxte.tensors.graph import topological_order
+from jaxte.lang.graphs import among
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 

@@ -11,10 +11,9 @@ from jaxte.lang.checks import called, described
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
-from jaxte.lang.graphs import reached
-from jaxte.lang.identity import among, identical
-from jaxte.tensors.graph import topological_order
+from jaxte.lang.graphs import among, identical, reached
 from jaxte.tensors.shapes import Extent, shape_text
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 Fdiff = Callable[[Tensor, Tensor, Tensor], Tensor]

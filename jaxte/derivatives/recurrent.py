@@ -27,11 +27,11 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Read
 from jaxte.lang.graphs import circles, reached
 from jaxte.lang.walk import reads_of, substitute
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.recurrences.handed import copied_by, handed_on
+from jaxte.tensors.recurrences.inner import copied_by, handed_on
 from jaxte.tensors.recurrences.nests import Clocked
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import Extent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor, copy_of
 
 Accumulate = Callable[..., tuple[dict[Tensor, Tensor], Any]]

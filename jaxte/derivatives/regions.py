@@ -19,10 +19,10 @@ from jaxte.derivatives.reverse import differentiate
 from jaxte.derivatives.transpose import transposed
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DifferentiationError
-from jaxte.lang.identity import among
-from jaxte.tensors.graph import topological_order
+from jaxte.lang.graphs import among
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Tensor, made_within
 
 

@@ -40,15 +40,15 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.meaning.interpret import interpret
 from jaxte.sets.affine import linear
 from jaxte.sets.conditions import prune
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor, new_axes
 
 _MOST_TERMS = (

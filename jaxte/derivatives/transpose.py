@@ -13,8 +13,8 @@ from jaxte.derivatives.accumulation import accumulate
 from jaxte.derivatives.overrides import Override, Overrides
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang.errors import DifferentiationError
-from jaxte.lang.identity import among
-from jaxte.tensors.graph import topological_order
+from jaxte.lang.graphs import among
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Tensor
 
 

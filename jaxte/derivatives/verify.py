@@ -18,11 +18,11 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, FeedError
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.recurrences.node import Recurrent, definitions_in
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Extern, Placeholder, Tensor
 
 _MOST_SHOWN = 8  # elements of an input in a report

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Reducer, Symbol, cast
 from jaxte.lang.walk import rewrite, substitute
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 Kind = Callable[[str], str]

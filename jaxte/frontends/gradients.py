@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypedDict, TypeVar, Unp
 import jax
 
 from jaxte.bridge.calls.lifted import Built
-from jaxte.bridge.functions import transforms
+from jaxte.bridge.functions import derivative
 from jaxte.bridge.functions.builder_function import Array
 from jaxte.bridge.functions.derivative import Derivative
 from jaxte.bridge.functions.function_methods import Function
@@ -189,7 +189,7 @@ def grad(
     if isinstance(f, Function):
         of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
         not_measured(f, tune)
-        return transforms.grad(f, argnums, has_aux)
+        return derivative.grad(f, argnums, has_aux)
     raised = raised_for(f, "te.grad", safe, platform)
     if tune is not None or tuning_file is not None:
         raised = adjoint(raised, tune=tune, tuning_file=tuning_file)
@@ -305,7 +305,7 @@ def value_and_grad(
     if isinstance(f, Function):
         of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
         not_measured(f, tune)
-        return transforms.value_and_grad(f, argnums, has_aux)
+        return derivative.value_and_grad(f, argnums, has_aux)
     raised = raised_for(f, "te.value_and_grad", safe, platform)
     if tune is not None or tuning_file is not None:
         raised = adjoint(raised, tune=tune, tuning_file=tuning_file)

@@ -20,10 +20,10 @@ from jaxte.bridge.functions.builder_function import Array, BuilderFunction
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function import GraphFunction
 from jaxte.bridge.functions.function_methods import Function
+from jaxte.bridge.primitive.lazy import PickledByName
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.jaxpr.explain import RaisedReport
 from jaxte.frontends.jaxpr.raised import Raised
-from jaxte.lang.by_name import PickledByName
 from jaxte.lang.checks import described, for_users
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.tensors.tensor import Tensor

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, TypeVarTuple, Un
 import jax
 from jax.typing import ArrayLike
 
-from jaxte.bridge.functions import transforms
+from jaxte.bridge.functions import derivative
 from jaxte.bridge.functions.builder_function import Array
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.derivatives import linear_maps
@@ -66,7 +66,7 @@ def vjp(f: Any, *primals: Any, has_aux: bool = False, safe: bool = True, platfor
     """The value of ``f`` and the function from cotangents to the adjoints of ``primals``, as ``jax.vjp``. See :func:`grad`."""
     if isinstance(f, Function):
         of_arrays_only(f, platform)
-        return transforms.vjp(f, *primals, has_aux=has_aux)
+        return derivative.vjp(f, *primals, has_aux=has_aux)
     pull: Any = jax.vjp
     return pull(raised_for(f, "te.vjp", safe, platform), *primals, has_aux=has_aux)
 

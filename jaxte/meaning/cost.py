@@ -40,8 +40,8 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import difference
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import definitions_in
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 # What a processor does beside the multiplications: sums, choices, comparisons and changes of type.

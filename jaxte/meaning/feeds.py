@@ -16,7 +16,7 @@ from jaxte.lang.dtypes import dtype_name, promote
 from jaxte.lang.errors import DtypeError, FeedError, IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.functions import TABLE
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import fold, postorder
 from jaxte.sets.affine import Linear, from_linear, linear

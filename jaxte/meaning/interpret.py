@@ -28,8 +28,8 @@ from jaxte.lang.walk import postorder
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.feeds import Sizes, bind_sizes, check_feeds, result_shape, size_value
 from jaxte.meaning.rounding import converted, operated, storage, widened
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 MOST_POINTS = 2_000_000  # evaluated at once

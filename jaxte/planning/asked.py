@@ -15,7 +15,7 @@ from typing import Any
 from jaxte.lang.budget import unbounded
 from jaxte.lang.errors import RangeError
 from jaxte.lang.expr import Expr
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lang.rules import VERIFY, fault, verify_expr
 from jaxte.lang.walk import substitute
 from jaxte.tensors.bodies.range_checks import check_reads, reads_inside

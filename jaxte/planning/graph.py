@@ -23,8 +23,7 @@ from jaxte.planning.indices.rows import with_pairs, with_rows
 from jaxte.planning.indices.shared_elements import with_shared_elements
 from jaxte.planning.sums import CONDITIONS, DEFINITIONS, SUMS, Definition, planned_body, renewed
 from jaxte.tensors.copies import Extended
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.parts import PartialSum, mark_parts
+from jaxte.tensors.structure import PartialSum, mark_parts, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

@@ -28,8 +28,7 @@ from jaxte.planning.orders.geometric import in_blocks
 from jaxte.planning.orders.winners import by_doubling
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.parts import mark_parts
+from jaxte.tensors.structure import mark_parts, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_POINTS = 1.25  # of a plan with copies, for each point of what it is a plan of

@@ -32,7 +32,7 @@ from jaxte.lang.expr import (
     call,
     conjunction,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import OR
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute

@@ -15,9 +15,9 @@ from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, MULTIPLY, Op
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.sets.affine import Linear, combined, floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import written_size
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.quasi_affine import is_of_sizes
-from jaxte.sets.written_sizes import written_size
 
 Bounds = Mapping[Expr, tuple[int, int]]
 _NUMBERS = frozenset([int, Const])

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.sets.quasi_affine import index_of, quasi_affine

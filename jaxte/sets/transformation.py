@@ -9,7 +9,7 @@ from typing import Any
 from jaxte.lang.checks import a_mapping, one_of_type, several
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import FALSE, Axis, Expr, Var, as_expr, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.domain import IntegerSet, Range

@@ -1,11 +1,17 @@
 """Formulas of tensors, as plain text, HTML and LaTeX.
 
 Y[b, t, o] = sum over k, c of X[b, t + k, c] * W[k, c, o]  (b < 8, t < 32, o < 32, k < 3, c < 16)
+
+Emitted code with its words in colours, as notebooks show it, with a button that copies it.
 """
 
 from __future__ import annotations
 
 import html as _html
+import io
+import keyword
+import token
+import tokenize
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,10 +29,10 @@ from jaxte.show.notation import (
 from jaxte.show.plain import Html, Plain, axis_ranges
 from jaxte.show.tex import Latex, broken
 from jaxte.tensors.bodies.open_uses import OpenAxis
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.recurrences.handed import copied_by
+from jaxte.tensors.recurrences.inner import copied_by
 from jaxte.tensors.recurrences.node import Recurrent, State, definition_of
 from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Extern, Tensor
 
 ROWS = 40  # definitions shown at most
@@ -220,3 +226,55 @@ def _displayed_expression(expr: Expr) -> str:
 # There is no HTML, which notebooks would show in place of LaTeX.
 setattr(Tensor, "_repr_latex_", displayed)  # noqa: B010
 setattr(Expr, "_repr_latex_", _displayed_expression)  # noqa: B010
+
+
+# The colours of the page that the code stands on, a site of mkdocs or JupyterLab, of which each has a light and a dark scheme; elsewhere
+# colours of middle lightness, which read on white and on black.
+_COLOURS = {"keyword": "#8250df", "string": "#2f8f4e", "number": "#b35900", "comment": "#7a828e"}
+_STYLES = {
+    kind: f"color:var(--md-code-hl-{kind}-color, var(--jp-mirror-editor-{kind}-color, {colour}))"
+    for kind, colour in _COLOURS.items()
+}
+_COPY = "navigator.clipboard.writeText(this.parentNode.querySelector('code').innerText)"
+
+
+class Code(str):
+    """The text of a module; a notebook shows it highlighted."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        button = f'<button style="position:absolute; top:0; right:0" onclick="{_COPY}">copy</button>'
+        return f'<div class="jaxte" style="position:relative">{button}<pre style="overflow-x:auto"><code>{highlighted(self)}</code></pre></div>'
+
+
+def highlighted(text: str) -> str:
+    """``text``, a Python module, as HTML."""
+    lines = text.splitlines(keepends=True)
+    pieces: list[str] = []
+    at = (1, 0)
+    for found in tokenize.generate_tokens(io.StringIO(text).readline):
+        if found.type in (token.INDENT, token.DEDENT, token.ENDMARKER):
+            continue
+        pieces.append(_html.escape(_between(lines, at, found.start)))
+        kind = _kind(found)
+        shown = _html.escape(found.string)
+        pieces.append(f'<span style="{_STYLES[kind]}">{shown}</span>' if kind else shown)
+        at = found.end
+    return "".join(pieces)
+
+
+def _kind(found: tokenize.TokenInfo) -> str | None:
+    if found.type == token.NAME:
+        return "keyword" if keyword.iskeyword(found.string) else None
+    return {token.STRING: "string", token.NUMBER: "number", token.COMMENT: "comment"}.get(found.type)
+
+
+def _between(lines: list[str], start: tuple[int, int], stop: tuple[int, int]) -> str:
+    """The characters between two places, which are spaces."""
+    if start[0] > len(lines):
+        return ""
+    if start[0] == stop[0]:
+        return lines[start[0] - 1][start[1] : stop[1]]
+    first = lines[start[0] - 1][start[1] :]
+    return first + "".join(lines[start[0] : stop[0] - 1]) + lines[stop[0] - 1][: stop[1]]

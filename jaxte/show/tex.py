@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Call, Expr, Reduce, Scalar
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.scalars.rows import CALL, PRODUCT, SIGN
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes

@@ -13,7 +13,7 @@ from jaxte.lang import dtypes, functions
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
 from jaxte.lang.expr import TRUE, Axis, Expr, ScalarLike, as_expr, call, cast
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.tensors import reductions

@@ -17,7 +17,7 @@ from jaxte.lang.expr import (
     call,
     cast,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, AND, OR, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute

@@ -1,10 +1,17 @@
-"""What goes into a graph: sizes, input tensors, and what is known of their values."""
+"""What goes into a graph: sizes, input tensors, and what is known of their values.
+
+Arrays of numbers in definitions: filters, tables, weights, masks. They have no gradient and are no argument of anything.
+
+A short one is the choice of its numbers by position, which the emitted code holds as a literal; a long one is handed to the module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
@@ -16,7 +23,7 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.tensors.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
 from jaxte.tensors.shapes import Extent, check_shape, same_extent, shape_text
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Placeholder, Tensor, of_array
 
 
 @wants_arguments
@@ -137,3 +144,38 @@ def _check_fact(tensor: Tensor, fact: Fact) -> None:
         raise ShapeError(
             f"the fact {kind} of {what} refers to {other.name} {shape_text(other.shape)}; give a tensor of the same shape"
         )
+
+
+class AsArray(Protocol):
+    """What NumPy makes an array of: those of JAX, NumPy and others."""
+
+    def __array__(self) -> np.ndarray: ...
+
+
+Numbers: TypeAlias = AsArray | bool | int | float | complex | Sequence["Numbers"]
+
+
+@wants_arguments
+def constant(array: Numbers, name: str = "constant", dtype: DtypeLike | None = None) -> Tensor:
+    """An array of numbers as a Tensor, to be indexed in bodies and mixed with Tensors; without gradient.
+
+    Args:
+        array: NumPy or JAX array, or nested lists of numbers.
+        name: label used in printed formulas and in the emitted code.
+        dtype: element type; by default that of ``array``, with NumPy's 64-bit defaults as JAX's 32-bit ones.
+
+    Returns:
+        A Tensor of the shape of ``array``. Up to 64 elements are written into the emitted module, ``jnp.array([...])``; longer
+        ones are handed to it.
+
+    Raises:
+        DefinitionError: lists of unequal lengths, or an array that is traced and has no values yet: make that an argument.
+        DtypeError: elements that are no numbers.
+
+    Example:
+        >>> G = te.constant([0.25, 0.5, 0.25], "G")
+        >>> X, k = te.placeholder((8,), name="X"), te.reduce_axis((0, 3), "k")
+        >>> te.compute((6,), lambda i: te.sum(G[k] * X[i + k], axis=k), "y")
+        y[i] = sum(G[k] * X[i + k] for k in [0, 3))
+    """
+    return of_array(array, one_of_type(name, str, "the name of a te.constant", "a string"), dtype)

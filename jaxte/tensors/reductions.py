@@ -21,7 +21,7 @@ from jaxte.lang.expr import (
     call,
     cast,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, NOT_EQUAL
 from jaxte.lang.other_names import OF_VALUES
 from jaxte.lang.text import text

@@ -1,12 +1,26 @@
-"""What a definition is up to names: equal definitions of other tensors over other axes have equal structures."""
+"""The graph that tensors form.
+
+What a definition is up to names: equal definitions of other tensors over other axes have equal structures.
+
+The kinds of tensors that planning takes out of definitions, and that others tell from what a user defined; of what each is a part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, Reducer, as_expr
-from jaxte.lang.walk import postorder
+from jaxte.lang.graphs import ordered
+from jaxte.lang.walk import postorder, reads_of
 from jaxte.tensors.tensor import Compute, Tensor
+
+
+def topological_order(
+    tensors: Iterable[Tensor], sources: Callable[[Tensor], Sequence[Tensor]] | None = None
+) -> list[Tensor]:
+    """Every tensor that ``tensors`` need, each after its ``sources``, by default its inputs, in a fixed order."""
+    return ordered(tensors, (lambda tensor: tensor.inputs) if sources is None else sources)
+
 
 Structure = tuple[Hashable, ...]
 
@@ -67,3 +81,28 @@ def _reducer(reducer: Reducer) -> Hashable:
 
 def _has_axes(*ends: Expr) -> bool:
     return any(isinstance(node, Axis) for node in postorder(*ends))
+
+
+class PartialSum(Compute):
+    """A sum over some axes of a larger sum, or a reduction at the terms of its indices."""
+
+    __slots__ = ()
+
+
+class Rows(Compute):
+    """Rows of a tensor at positions that are data."""
+
+    __slots__ = ()
+
+
+def mark_parts(tensor: Compute, old: Expr, new: Expr) -> None:
+    """Says of the tensors in ``new``, which takes the place of ``old``, that they are parts of ``tensor``."""
+    if new is old:
+        return
+    known = {read.tensor for read in reads_of(old)}
+    order = topological_order(
+        [read.tensor for read in reads_of(new)], lambda t: () if t in known else t.inputs
+    )
+    for part in order:
+        if isinstance(part, Compute) and part not in known and part.part_of == part.name:
+            part.as_part_of(tensor.part_of)

@@ -363,7 +363,7 @@ def _operand(value: Any, beside: Tensor) -> Tensor | Expr:
 
 
 def of_array(array: Any, name: str, dtype: Any = None) -> Tensor:
-    """See :func:`jaxte.tensors.constants.constant`."""
+    """See :func:`jaxte.tensors.inputs.constant`."""
     values = values_of(array, name)
     own = dtypes.dtype_name(values.dtype)
     kind = DEFAULTS.get(own, own) if dtype is None else dtypes.dtype_name(dtype)

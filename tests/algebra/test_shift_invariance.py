@@ -12,7 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte.algebra import shift_invariance
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 
 N, M, C = 5, 7, 3
 Build = Callable[..., te.Tensor]

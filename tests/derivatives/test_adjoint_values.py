@@ -9,13 +9,13 @@ import jaxte as te
 from jaxte.autodiff.sums.blocks import jacobian
 from jaxte.derivatives.reverse import differentiate
 from jaxte.lang import functions as f
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.reductions import reduce_axis
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 from tests.numeric import numeric_adjoint
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Tensor
 
 SCATTER = re.compile(r"\.at\[|scatter|segment_sum")

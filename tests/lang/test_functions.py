@@ -24,7 +24,7 @@ from jaxte.lang import functions as te
 from jaxte.lang.errors import DefinitionError, DifferentiationError, DtypeError
 from jaxte.lang.expr import Call, Const, Expr, Symbol, apply
 from jaxte.lang.functions import TABLE
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.scalars.rows import CALL, OPS, SIGN
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute

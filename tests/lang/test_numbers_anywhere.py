@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder
 
 

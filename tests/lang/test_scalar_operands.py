@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lang.identity import among
-from jaxte.tensors.graph import topological_order
+from jaxte.lang.graphs import among
+from jaxte.tensors.structure import topological_order
 
 SCALARS = [np.float32(2), np.int32(2), np.int8(2), np.bool_(True), jnp.float32(2), jnp.int8(2), 2, True]
 ARITHMETIC = [

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Tensor
 
 ROWS = 300

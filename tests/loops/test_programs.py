@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.structure import topological_order
 from tests.loops.agreement import assert_agrees, assert_nodes_agree, run_python
 
 pytestmark = pytest.mark.usefixtures("x64")

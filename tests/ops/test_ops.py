@@ -15,10 +15,10 @@ from hypothesis import settings
 from jaxte import ops
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.structure import topological_order
 from tests import ops_cases, ops_cases_images, ops_cases_more, ops_cases_networks
 from tests.ops_registry import CASES, Case
 

@@ -12,9 +12,9 @@ import jaxte as te
 from jaxte import ops
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from tests.operators_table import SCATTERING
 from tests.ops.test_ops import COMPILED
 from tests.ops_registry import CASES, Case

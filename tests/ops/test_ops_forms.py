@@ -12,7 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte import ops
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 
 X = te.placeholder((2, 3, 4), name="X")
 IMAGE = te.placeholder((1, 2, 10, 10), name="X")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import jaxte as te
+from jaxte.sets.index_forms import written_size
 from jaxte.sets.intervals import same
-from jaxte.sets.written_sizes import written_size
 
 Size = Callable[[Any, Any], Any]
 NUMBERS = [(m, n) for m in range(1, 26) for n in (1, 2, 3, 4, 5, 6, 7, 12)]

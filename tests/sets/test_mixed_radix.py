@@ -7,7 +7,7 @@ import pytest
 
 import jaxte as te
 from jaxte.sets.affine import from_linear, linear
-from jaxte.sets.solving.mixed_radix import digits_of
+from jaxte.sets.solving.pinning import digits_of
 from jaxte.sets.tabulate import evaluate_index
 
 

@@ -11,7 +11,7 @@ from jaxte.lower.body import evaluator
 from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.tensors.bodies import contexts
 from jaxte.tensors.bodies.range_checks import check_reads
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from tests.lowered import program_of
 
 

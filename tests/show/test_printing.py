@@ -12,8 +12,7 @@ from jaxte.lang.expr import Axis, Expr, call, cast
 from jaxte.lang.functions import TABLE, const
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
-from jaxte.show.highlight import Code, highlighted
-from jaxte.show.printing import definitions, formula, html, latex
+from jaxte.show.printing import Code, definitions, formula, highlighted, html, latex
 from jaxte.show.tex import broken, width
 from jaxte.tensors.bodies.open_axes import axis
 from jaxte.tensors.compute import compute

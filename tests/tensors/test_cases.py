@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.tensors.tensor import Tensor
 from tests.agreement import inputs_of, pulled
 from tests.numeric import numeric_adjoint

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.tensors.tensor import Tensor
 
 N, C, P = 12, 3, 3

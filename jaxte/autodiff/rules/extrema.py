@@ -25,7 +25,7 @@ from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, poin
 from jaxte.autodiff.terms.repeated import first_along_others, own_axes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import (
     AND,
     BIT_AND,
@@ -49,9 +49,9 @@ from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.reductions import position_of
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 _NUMBERS = ("winner", "places", *ENDS.kinds)  # kinds of tensors that hold numbers of points

@@ -26,7 +26,7 @@ from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, Op
 from jaxte.lang.walk import combine, depends_on, free_axes, reads_of, substitute
 from jaxte.tensors.reductions import position_of

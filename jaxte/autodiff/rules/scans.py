@@ -33,7 +33,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.sets.affine import from_linear, linear, normal

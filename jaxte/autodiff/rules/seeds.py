@@ -21,13 +21,12 @@ from jaxte.autodiff.terms.support import support
 from jaxte.autodiff.terms.zeros import eliminate, lift_guards
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT
 from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.parts import PartialSum
+from jaxte.tensors.structure import PartialSum, topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 # Operations of a guarded head that is put in place: the guard of an extremum with its ties takes six.

@@ -48,7 +48,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import MINIMUM, NONZERO, SELECT
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.conditions import prune

@@ -16,7 +16,7 @@ from jaxte.autodiff.sums.merge import typed
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, as_expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import NEGATIVE
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -25,7 +25,7 @@ from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.meaning.points import points
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 LIMIT = 4.0  # points of what a reader passes on, for each of the reader and of the elements that it reads

@@ -10,7 +10,7 @@ from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.terms.guards import is_zero
 from jaxte.lang.expr import Axis, Const, Expr, Read, cast
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import substitute
 from jaxte.tensors.reducers import number_of
 from jaxte.tensors.shapes import Extent

@@ -15,9 +15,9 @@ from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.lang.expr import cast
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import substitute
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

@@ -25,7 +25,7 @@ from jaxte.autodiff.terms.guards import negate, plus
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.tensors.tensor import Compute, Tensor

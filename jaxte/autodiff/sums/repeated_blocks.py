@@ -16,10 +16,9 @@ from jaxte.autodiff.sums.blocks import diff_building_block
 from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.autodiff.terms.shared import Shared, shared_part
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.walk import fold, postorder
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.structure import Structure, structure_of
+from jaxte.tensors.structure import Structure, structure_of, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

@@ -12,7 +12,7 @@ from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.terms.guards import guard
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal

@@ -7,7 +7,7 @@ the products and the head together have, not as many as all copies of the produc
 from __future__ import annotations
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute

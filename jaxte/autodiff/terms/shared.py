@@ -22,7 +22,7 @@ from jaxte.autodiff.terms.beside import may_be_held
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import known
 from jaxte.sets.piecewise_affine import Neighbour, neighbour

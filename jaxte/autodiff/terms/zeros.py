@@ -23,7 +23,7 @@ from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus,
 from jaxte.autodiff.terms.lattice import guarded
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy

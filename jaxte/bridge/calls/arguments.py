@@ -18,7 +18,7 @@ from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, FeedError, JaxteError
 from jaxte.lang.other_names import nearest
-from jaxte.lower.code.identifiers import identifier
+from jaxte.lower.code.lines import identifier
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor

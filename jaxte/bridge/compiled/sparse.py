@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxte.bridge.compiled.compiled import Compiled
+from jaxte.bridge.compiled.compile import Compiled
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.primitive import bind
 from jaxte.bridge.primitive.program import Program, program
@@ -21,8 +21,8 @@ from jaxte.derivatives.structured import StructuredJacobian, structured_jacobian
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, FeedError, ShapeError
 from jaxte.lower.cost.policy import DEFAULT, Policy
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import shape_text
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import Any
 import jax
 from jax.tree_util import register_pytree_node_class, tree_flatten, tree_unflatten
 
-from jaxte.bridge.compiled.compiled import Compiled
+from jaxte.bridge.compiled.compile import Compiled
 from jaxte.bridge.primitive.linearized import Linearized
 from jaxte.bridge.primitive.primitive import bind
 from jaxte.bridge.primitive.program import Program, program
 from jaxte.lang.checks import described
 from jaxte.lang.errors import DifferentiationError, FeedError
-from jaxte.lower.code.identifiers import Names
-from jaxte.tensors.graph import topological_order
+from jaxte.lower.code.lines import Names
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 INTERMEDIATES = "intermediates"

@@ -23,10 +23,9 @@ from jaxte.bridge.calls.arrays import is_array, needs_look, x64_enabled
 from jaxte.bridge.calls.lifted import OfArrays
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
 from jaxte.bridge.calls.outputs import check_inputs, collect_outputs
-from jaxte.bridge.compiled.compiled import Compiled, compiled
+from jaxte.bridge.compiled.compile import Compiled, compiled
 from jaxte.bridge.functions.function_methods import Function
-from jaxte.bridge.primitive.lazy import BUILDING, lazy
-from jaxte.lang.by_name import PickledByName, found_under
+from jaxte.bridge.primitive.lazy import BUILDING, PickledByName, found_under, lazy
 from jaxte.lang.checks import described
 from jaxte.lang.errors import FeedError, JaxteError, shorten
 from jaxte.tensors.bodies.functions import evaluated

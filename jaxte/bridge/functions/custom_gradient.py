@@ -15,9 +15,9 @@ from jaxte.bridge.calls.lifted import OfArrays
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.given.array_gradient import ArrayGradient
+from jaxte.bridge.primitive.lazy import PickledByName
 from jaxte.derivatives.overrides import Override, check_covered, check_dependencies, listed_names
 from jaxte.derivatives.regions import at_several, transposed_rule
-from jaxte.lang.by_name import PickledByName
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, DifferentiationError

@@ -12,10 +12,8 @@ import jax
 from jax.tree_util import tree_leaves
 from jax.typing import ArrayLike
 
-from jaxte.bridge.calls.named import check_value, checked_arrays
-from jaxte.bridge.calls.outputs import Outputs, collect_outputs
-from jaxte.bridge.compiled.compile import Graph
-from jaxte.bridge.compiled.compiled import Compiled, compiled
+from jaxte.bridge.calls.outputs import Outputs, check_value, checked_arrays, collect_outputs
+from jaxte.bridge.compiled.compile import Compiled, Graph, compiled
 from jaxte.bridge.compiled.explain import Explanation, explain_graph
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function
@@ -24,8 +22,8 @@ from jaxte.derivatives.reverse import DifferentiationResult
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import DefinitionError
 from jaxte.meaning.feeds import check_feeds
-from jaxte.show.highlight import Code
-from jaxte.tensors.graph import topological_order
+from jaxte.show.printing import Code
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 Report_co = TypeVar("Report_co", covariant=True)

@@ -12,11 +12,9 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypedDict, Type
 import jax
 
 from jaxte.bridge.calls.arrays import is_array, needs_look, x64_enabled
-from jaxte.bridge.calls.named import NamedInputs
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
-from jaxte.bridge.calls.outputs import check_inputs, collect_outputs
-from jaxte.bridge.compiled.compile import Graph
-from jaxte.bridge.compiled.compiled import Compiled, compiled
+from jaxte.bridge.calls.outputs import NamedInputs, check_inputs, collect_outputs
+from jaxte.bridge.compiled.compile import Compiled, Graph, compiled
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import lazy

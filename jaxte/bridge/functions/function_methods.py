@@ -8,8 +8,7 @@ from typing import Any
 
 from jax.tree_util import tree_leaves
 
-from jaxte.bridge.compiled.compile import Graph
-from jaxte.bridge.compiled.compiled import Compiled
+from jaxte.bridge.compiled.compile import Compiled, Graph
 from jaxte.bridge.compiled.explain import Explanation, explain_graph
 from jaxte.bridge.compiled.sparse import by_argument, places_of, sparse_of
 from jaxte.bridge.compiled.two_passes import GradientNames, Residuals, TwoPasses

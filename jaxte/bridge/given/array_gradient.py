@@ -17,7 +17,7 @@ from jaxte.derivatives.overrides import Override, Rule, listed_names
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Extern, Tensor
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxte.lang import dtypes
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in
 from jaxte.tensors.tensor import Extern, Tensor
 
 

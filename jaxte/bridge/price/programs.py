@@ -21,7 +21,7 @@ from jaxte.bridge.price.kinds import APART, FUSED
 from jaxte.bridge.price.loops import loops
 from jaxte.bridge.price.operations import Operation, operations
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in
 from jaxte.lower.cost.platforms import platform_of
 from jaxte.tensors.tensor import Tensor
 

@@ -1,7 +1,11 @@
-"""Attributes that are made when they are first asked for, by one thread at a time."""
+"""Attributes that are made when they are first asked for, by one thread at a time.
+
+Objects that stand in a module under their own name, as decorated functions do, are pickled by that name, as functions are.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, overload
@@ -36,3 +40,21 @@ class lazy(Generic[T]):
             if self.name not in known:
                 known[self.name] = self.make(instance)
             return known[self.name]
+
+
+def found_under(module: str | None, path: str) -> Any:
+    """What a module holds under a qualified name, None where it holds nothing."""
+    found: Any = sys.modules.get(module or "")
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+class PickledByName:
+    """Pickled by ``__qualname__`` where that is where it is found, else as any object, with its state."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        path = getattr(self, "__qualname__", "")
+        if path and found_under(getattr(self, "__module__", None), path) is self:
+            return path
+        return super().__reduce_ex__(protocol)

@@ -21,8 +21,8 @@ from jaxte.derivatives.transpose import reached_from, transposed
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.kept.residuals import saved_tensors, sizes_told
 from jaxte.planning.asked import planned_with
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Extern, Head, Placeholder, Tensor
 
 

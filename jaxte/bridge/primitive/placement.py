@@ -21,7 +21,7 @@ from jaxte.lang.divisions import division
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.index_forms import linear_or_none
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 Dimension = tuple[Tensor, int]

@@ -27,7 +27,7 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import LoweringError
 from jaxte.lower.apart.differences import APART
 from jaxte.lower.body.candidates import GENERAL
-from jaxte.lower.code.identifiers import identifier
+from jaxte.lower.code.lines import identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import ANY, DEFAULT, Policy
 from jaxte.lower.forms.conv.candidates import GROUPED, ONE_PASS, PER_GROUP

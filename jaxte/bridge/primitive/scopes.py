@@ -17,7 +17,7 @@ import jax
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Call, Expr, Var, as_expr, call
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, GREATER_EQUAL, LESS_EQUAL, MAXIMUM, MINIMUM, MOD, Op
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear, normal

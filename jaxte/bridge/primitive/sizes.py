@@ -16,7 +16,7 @@ from jaxte.lang.expr import Call, Const, Expr, Var, as_expr
 from jaxte.lang.walk import fold, postorder
 from jaxte.meaning.feeds import told_sizes
 from jaxte.sets.affine import from_linear, linear
-from jaxte.sets.written_sizes import written_size
+from jaxte.sets.index_forms import written_size
 from jaxte.tensors.shapes import Extent, Shape, as_extent
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {

@@ -21,13 +21,13 @@ from jaxte.bridge.primitive.module import load, with_own_externs
 from jaxte.bridge.tuning.tuning_file import Tuned, kept_here, save_tuning
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.facts import companions
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 Arrays = Mapping[Tensor, Any]

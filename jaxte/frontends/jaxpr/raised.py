@@ -13,6 +13,7 @@ from jax.tree_util import tree_leaves
 from jaxte.bridge.calls.options import made_for
 from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function_methods import Function
+from jaxte.bridge.primitive.lazy import PickledByName, found_under
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
 from jaxte.frontends.jaxpr.plan.alike import Alike
 from jaxte.frontends.jaxpr.plan.items import Plan
@@ -23,7 +24,6 @@ from jaxte.frontends.jaxpr.priced import cheaper
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.traced import Fingerprint, KeptPlans, Traced, call_as_jaxpr, fingerprint
 from jaxte.frontends.jaxpr.tune import measured_or_kept
-from jaxte.lang.by_name import PickledByName, found_under
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError
 

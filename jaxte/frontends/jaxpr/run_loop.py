@@ -13,7 +13,7 @@ from jax.extend.core import Literal
 from jaxte.bridge.jaxprs import bound, scan_counts
 from jaxte.frontends.jaxpr.plan.loops import Loop, Site
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in
 
 
 def run_loop(loop: Loop, eqn: Any, operands: Sequence[Any]) -> list[Any]:

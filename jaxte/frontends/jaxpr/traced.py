@@ -26,7 +26,7 @@ from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.moving import Wanted
 from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.errors import ArgumentError, DefinitionError
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from jaxte.frontends.loops.recorder import FOLDS, identity
 from jaxte.frontends.loops.values import Block, elementwise, is_number
 from jaxte.lang.dtypes import promote
 from jaxte.lang.expr import Read, as_expr
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.walk import reads_of
 
 _SUMS = {ast.Add: "sum", ast.Sub: "sum", ast.Mult: "prod"}

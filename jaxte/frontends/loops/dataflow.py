@@ -16,7 +16,7 @@ from jaxte.lang.budget import Exhausted
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
 from jaxte.lang.functions import logical_or, select
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.accesses import Access, Content, Source
 from jaxte.sets.flow import Flow

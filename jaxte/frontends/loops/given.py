@@ -15,8 +15,8 @@ from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.functions import select
 from jaxte.lang.walk import substitute
 from jaxte.tensors.compute import defined
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

@@ -17,7 +17,7 @@ from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, conjunction
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.sets.affine import normal
 from jaxte.tensors.compute import defined
-from jaxte.tensors.recurrences.handed import copied_by, with_whole
+from jaxte.tensors.recurrences.inner import copied_by, with_whole
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.shapes import as_extent

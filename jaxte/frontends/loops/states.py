@@ -11,7 +11,7 @@ from jaxte.frontends.loops.clocks import Clocks
 from jaxte.frontends.loops.equations import Equation
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, conjunction
 from jaxte.lang.functions import select
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL, GREATER_EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import linear, normal

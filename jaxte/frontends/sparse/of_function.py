@@ -14,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import tree_leaves
 
+from jaxte.bridge.primitive.lazy import PickledByName
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.traced import Fingerprint, Traced, fingerprint, is_traced
 from jaxte.frontends.sparse.pattern import coloured, defined, identity, nothing
 from jaxte.frontends.sparse.propagation import propagated
-from jaxte.lang.by_name import PickledByName
 from jaxte.lang.errors import ArgumentError
 
 R_co = TypeVar("R_co", covariant=True)

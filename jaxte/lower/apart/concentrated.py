@@ -14,7 +14,7 @@ from math import inf, prod
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.walk import depends_on, fold, postorder, reads_of, substitute
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_TENSORS = 100  # behind a weight that are looked at

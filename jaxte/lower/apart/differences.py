@@ -22,7 +22,7 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang import functions as scalar
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, POWER, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.apart.concentrated import Pairs, may_be_concentrated, reads_unknown_pairs
@@ -32,7 +32,7 @@ from jaxte.lower.cost.steps import is_in_steps, seconds_in_steps, seconds_otherw
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import MOST_COLUMNS
 from jaxte.sets.intervals import known
-from jaxte.tensors.parts import PartialSum
+from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
 APART = "differences apart"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jaxte.lang.expr import Expr, Read, Reduce
-from jaxte.lang.identity import Members
+from jaxte.lang.graphs import Members
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.apart.differences import (
     APART,

@@ -14,9 +14,8 @@ from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import ONE, Call, Const, Expr, Reducer, Symbol
 from jaxte.lang.operators import ADD, AND, MAXIMUM, MINIMUM, MULTIPLY, OR, Op
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.elementwise import Apply, Cast
+from jaxte.lower.arrays.elementwise import Apply, Cast, Number, number
 from jaxte.lower.arrays.kinds import LikeArray, OfArray, Together
-from jaxte.lower.arrays.leaves import Number, number
 from jaxte.lower.arrays.loops import Folded
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, same_shape, windows
 from jaxte.lower.arrays.steps import Pad

@@ -7,7 +7,7 @@ from functools import reduce
 from operator import mul
 
 from jaxte.lang.expr import ONE, ZERO, Const, Expr, as_expr
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lower.arrays.node import Shape, times
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known, plus

@@ -11,13 +11,15 @@ from functools import singledispatch
 from math import prod
 
 from jaxte.lang.expr import Expr
-from jaxte.lower.arrays import data, leaves, loops, reductions, views
+from jaxte.lower.arrays import data, elementwise, loops, reductions, views
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, nodes_below
 from jaxte.lower.arrays.steps import Entry, Index, New, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
 from jaxte.sets.intervals import known
 
 
-def verify_node(root: Node, bound: Mapping[str, leaves.Name | None], local: Collection[str] = ()) -> None:
+def verify_node(
+    root: Node, bound: Mapping[str, elementwise.Name | None], local: Collection[str] = ()
+) -> None:
     """Checks ``root`` and all that it is made of.
 
     Args:
@@ -32,7 +34,7 @@ def verify_node(root: Node, bound: Mapping[str, leaves.Name | None], local: Coll
         if isinstance(node, loops.Each):
             local = {*local, *(n.identifier for n in _loop_names(node))}
     for node in nodes_below(root):
-        if isinstance(node, leaves.Name):
+        if isinstance(node, elementwise.Name):
             _verify_name(node, bound, local)
             continue
         try:
@@ -44,12 +46,14 @@ def verify_node(root: Node, bound: Mapping[str, leaves.Name | None], local: Coll
             raise ArrayError(f"{type(node).__name__}: {error}") from None
 
 
-def _loop_names(node: loops.Each) -> list[leaves.Name]:
+def _loop_names(node: loops.Each) -> list[elementwise.Name]:
     own = [own for own in node.loops if isinstance(own, loops.Parts)]
-    return [name for parts in own for name in parts.names if isinstance(name, leaves.Name)]
+    return [name for parts in own for name in parts.names if isinstance(name, elementwise.Name)]
 
 
-def _verify_name(node: leaves.Name, bound: Mapping[str, leaves.Name | None], local: Collection[str]) -> None:
+def _verify_name(
+    node: elementwise.Name, bound: Mapping[str, elementwise.Name | None], local: Collection[str]
+) -> None:
     if node.identifier in local or node.identifier == "None":
         return
     if node.identifier not in bound:

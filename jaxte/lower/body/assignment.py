@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.code.identifiers import Names
+from jaxte.lower.code.lines import Names
 from jaxte.lower.code.vocabulary import Choice, Estimate, Value
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.printing.printer import Printer

@@ -14,8 +14,7 @@ from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT, TURNED
 from jaxte.lang.rules import applied
 from jaxte.lang.walk import free_axes, postorder, reads_of
-from jaxte.lower.arrays.elementwise import Cast, Kept
-from jaxte.lower.arrays.leaves import Name, Number, Typed, number, size
+from jaxte.lower.arrays.elementwise import Cast, Kept, Name, Number, Typed, number, size
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.body.assignment import Assignment, Report, Shared, Task
 from jaxte.lower.body.statements import Statements
@@ -24,7 +23,7 @@ from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value, View
 from jaxte.lower.limits import FEW_POSITIONS
-from jaxte.lower.match.guarded_reads import guarded_reads
+from jaxte.lower.match.empty_sums import guarded_reads
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.table import ROOTS
 from jaxte.lower.views.affine import reorder

@@ -8,10 +8,9 @@ from math import inf
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis
-from jaxte.lang.identity import among, identical, place_of
+from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.operators import COMPARISONS, NEGATIVE, SELECT, Op
-from jaxte.lower.arrays.elementwise import Apply, Cast
-from jaxte.lower.arrays.leaves import Arange, Full, Name, Typed
+from jaxte.lower.arrays.elementwise import Apply, Arange, Cast, Full, Name, Typed
 from jaxte.lower.arrays.loops import Stacked, Sums
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Step

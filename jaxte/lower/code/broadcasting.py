@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import MULTIPLY
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.elementwise import Apply, Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.arrays.steps import (

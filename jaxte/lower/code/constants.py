@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT, Op
-from jaxte.lower.arrays.leaves import number
+from jaxte.lower.arrays.elementwise import number
 from jaxte.lower.code.vocabulary import Value
 
 Number = int | float

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lower.arrays import products
-from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Reshape, Transpose
 from jaxte.lower.arrays.views import Spread

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.walk import substitute
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node
 from jaxte.sets.affine import normal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from jaxte.lang.expr import as_expr
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Tuple
 from jaxte.lower.arrays.node import ArrayError, Node
 from jaxte.lower.arrays.verify import verify_node

@@ -9,7 +9,7 @@ from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.platforms import Platform

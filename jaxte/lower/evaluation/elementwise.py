@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxte.lower.arrays import elementwise, leaves
+from jaxte.lower.arrays import elementwise
 from jaxte.lower.arrays.node import ArrayError
 from jaxte.lower.evaluation.frame import Frame, Rules, Value
 from jaxte.meaning.rounding import converted, operated, storage
 
 
-def _name(node: leaves.Name, at: Frame) -> Value:
+def _name(node: elementwise.Name, at: Frame) -> Value:
     if node.identifier == "None":
         return None
     if node.identifier not in at.names:
@@ -18,28 +18,28 @@ def _name(node: leaves.Name, at: Frame) -> Value:
     return at.names[node.identifier]
 
 
-def _number(node: leaves.Number, at: Frame) -> Value:
+def _number(node: elementwise.Number, at: Frame) -> Value:
     return np.array(node.value, storage(node.kind))
 
 
-def _size(node: leaves.Size, at: Frame) -> Value:
+def _size(node: elementwise.Size, at: Frame) -> Value:
     return np.array(at.size(node.extent))
 
 
-def _typed(node: leaves.Typed, at: Frame) -> Value:
+def _typed(node: elementwise.Typed, at: Frame) -> Value:
     return converted(at.value(node.number), node.kind)
 
 
-def _full(node: leaves.Full, at: Frame) -> Value:
+def _full(node: elementwise.Full, at: Frame) -> Value:
     number = converted(at.value(node.number), node.kind)
     return np.full(at.shape(node.extents), number, number.dtype)
 
 
-def _literal(node: leaves.Literal, at: Frame) -> Value:
+def _literal(node: elementwise.Literal, at: Frame) -> Value:
     return np.array(node.numbers, storage(node.kind)).reshape(at.shape(node.extents))
 
 
-def _arange(node: leaves.Arange, at: Frame) -> Value:
+def _arange(node: elementwise.Arange, at: Frame) -> Value:
     return np.arange(node.start, at.size(node.stop), node.step).astype(storage(node.kind))
 
 
@@ -56,13 +56,13 @@ def _kept(node: elementwise.Kept, at: Frame) -> Value:
 
 
 RULES: Rules = {
-    leaves.Name: _name,
-    leaves.Number: _number,
-    leaves.Size: _size,
-    leaves.Typed: _typed,
-    leaves.Full: _full,
-    leaves.Literal: _literal,
-    leaves.Arange: _arange,
+    elementwise.Name: _name,
+    elementwise.Number: _number,
+    elementwise.Size: _size,
+    elementwise.Typed: _typed,
+    elementwise.Full: _full,
+    elementwise.Literal: _literal,
+    elementwise.Arange: _arange,
     elementwise.Apply: _apply,
     elementwise.Cast: _cast,
     elementwise.Kept: _kept,

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxte.lower.arrays import loops
 from jaxte.lower.arrays.binomial import restarts
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.evaluation.frame import Frame, Rules, Value
 from jaxte.lower.evaluation.reductions import combined

@@ -22,7 +22,7 @@ from math import gcd, inf
 from jaxte.lang.budget import remembered
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import Axis, Expr, Var, as_expr
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
 from jaxte.lower.code.spec import Refusal

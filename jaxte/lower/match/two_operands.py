@@ -25,7 +25,7 @@ from functools import lru_cache
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import ONE, Axis, Expr, Reduce, as_expr, call, cast
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from jaxte.lang.budget import remembered
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Var, conjunction
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, substitute
 from jaxte.lower.code.spec import Refusal

@@ -9,8 +9,8 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.leaves import Typed, number
-from jaxte.lower.printing.numbers import Written, dtype_text, number_text
+from jaxte.lower.arrays.elementwise import Typed, number
+from jaxte.lower.printing.writer import Written, dtype_text, number_text
 
 _FUNCTIONS = {
     "sum": "jnp.add",

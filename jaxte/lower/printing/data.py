@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from jaxte.lang.expr import Expr
 from jaxte.lang.scalars.rows import CALL
-from jaxte.lower.arrays import data, leaves
+from jaxte.lower.arrays import data, elementwise
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.printing.numbers import Written, dtype_text, tuple_text
-from jaxte.lower.printing.writer import Rules, Writer, call
+from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, tuple_text
 
 _FROM_THE_FRONT = "wrap_negative_indices=False"  # positions below 0 are out of range
 
@@ -39,7 +38,7 @@ def _start(to: Writer, node: data.DynamicSlice, axis: int) -> str:
 
 def _position(to: Writer, node: Node) -> str:
     """A position; one made of sizes is an array, since JAX takes no symbolic size as a position."""
-    return call("jnp.asarray", to.text(node))[0] if isinstance(node, leaves.Size) else to.text(node)
+    return call("jnp.asarray", to.text(node))[0] if isinstance(node, elementwise.Size) else to.text(node)
 
 
 def _dynamic_update(node: data.DynamicUpdate, to: Writer) -> Written:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from jaxte.lang.dtypes import is_integer
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lower.arrays import elementwise, leaves
-from jaxte.lower.printing.numbers import Written, dtype_text, number_text
-from jaxte.lower.printing.writer import Rules, Writer, call
-from jaxte.sets.written_sizes import is_multiple
+from jaxte.lower.arrays import elementwise
+from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, number_text
+from jaxte.sets.index_forms import is_multiple
 
 _KEPT = {
     "barrier": "lax.optimization_barrier",
@@ -18,41 +17,41 @@ _KEPT = {
 }
 
 
-def _name(node: leaves.Name, to: Writer) -> Written:
+def _name(node: elementwise.Name, to: Writer) -> Written:
     return node.identifier, CALL
 
 
-def _number(node: leaves.Number, to: Writer) -> Written:
+def _number(node: elementwise.Number, to: Writer) -> Written:
     return number_text(node.value)
 
 
-def _size(node: leaves.Size, to: Writer) -> Written:
+def _size(node: elementwise.Size, to: Writer) -> Written:
     return to.size(node.extent)
 
 
-def _typed(node: leaves.Typed, to: Writer) -> Written:
+def _typed(node: elementwise.Typed, to: Writer) -> Written:
     return f"{dtype_text(node.own_dtype)}({to.text(node.number)})", CALL
 
 
-def _full(node: leaves.Full, to: Writer) -> Written:
+def _full(node: elementwise.Full, to: Writer) -> Written:
     shape, dtype = to.shape(node.extents), dtype_text(node.own_dtype)
-    value = node.number.value if isinstance(node.number, leaves.Number) else None
+    value = node.number.value if isinstance(node.number, elementwise.Number) else None
     if value in (0, 1):
         return f"jnp.{'ones' if value else 'zeros'}({shape}, {dtype})", CALL
     return f"jnp.full({shape}, {to.text(node.number)}, {dtype})", CALL
 
 
-def _literal(node: leaves.Literal, to: Writer) -> Written:
+def _literal(node: elementwise.Literal, to: Writer) -> Written:
     return f"jnp.array({_rows(node.numbers)}, {dtype_text(node.own_dtype)})", CALL
 
 
-def _rows(numbers: leaves.Numbers) -> str:
+def _rows(numbers: elementwise.Numbers) -> str:
     if isinstance(numbers, tuple):
         return f"[{', '.join(map(_rows, numbers))}]"
     return number_text(numbers)[0]
 
 
-def _arange(node: leaves.Arange, to: Writer) -> Written:
+def _arange(node: elementwise.Arange, to: Writer) -> Written:
     dtype = node.own_dtype and dtype_text(node.own_dtype)
     (count,) = node.shape
     if node.step > 1 and is_multiple(node.stop, node.step) and is_integer(node.kind[0]):
@@ -81,13 +80,13 @@ def _kept(node: elementwise.Kept, to: Writer) -> Written:
 
 
 RULES: Rules = {
-    leaves.Name: _name,
-    leaves.Number: _number,
-    leaves.Size: _size,
-    leaves.Typed: _typed,
-    leaves.Full: _full,
-    leaves.Literal: _literal,
-    leaves.Arange: _arange,
+    elementwise.Name: _name,
+    elementwise.Number: _number,
+    elementwise.Size: _size,
+    elementwise.Typed: _typed,
+    elementwise.Full: _full,
+    elementwise.Literal: _literal,
+    elementwise.Arange: _arange,
     elementwise.Apply: _apply,
     elementwise.Cast: _cast,
     elementwise.Kept: _kept,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import kernels
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.printing.numbers import Written
-from jaxte.lower.printing.writer import Rules, Writer, call
+from jaxte.lower.printing.writer import Rules, Writer, Written, call
 
 KERNEL = "_kernel"  # no identifier begins with an underscore
 PALLAS = "from jax.experimental import pallas as pl"

@@ -9,8 +9,7 @@ from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import loops
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.printing.combiner import combiner_source
-from jaxte.lower.printing.numbers import Written, dtype_text, tuple_text
-from jaxte.lower.printing.writer import Rules, Writer, call
+from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, tuple_text
 
 
 def _joined(node: loops.Joined, to: Writer) -> Written:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from jaxte.lang.expr import ONE
 from jaxte.lower.arrays import products, reductions
 from jaxte.lower.printing.combiner import combiner_source
-from jaxte.lower.printing.numbers import Written, dtype_text, tuple_text
-from jaxte.lower.printing.writer import Rules, Writer, call
+from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, tuple_text
 
 _WINDOWS = {
     "sum": "lax.add",

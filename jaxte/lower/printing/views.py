@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import views
-from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import (
     ALL,
@@ -23,8 +23,7 @@ from jaxte.lower.arrays.steps import (
     Tile,
     Transpose,
 )
-from jaxte.lower.printing.numbers import Written, tuple_text
-from jaxte.lower.printing.writer import Rules, Writer, call
+from jaxte.lower.printing.writer import Rules, Writer, Written, call, tuple_text
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import constant, known, may_be_negative, nonnegative
 

@@ -1,22 +1,56 @@
-"""How nodes and extents become text, each with how strongly it binds; what a node is written as is for the rules."""
+"""Numbers, dtypes and tuples as Python writes them.
+
+How nodes and extents become text, each with how strongly it binds; what a node is written as is for the rules.
+"""
 
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import Axis, Call, Const, Expr, Var
+from jaxte.lang.expr import Axis, Call, Const, Expr, Scalar, Var
 from jaxte.lang.scalars.rows import CALL, SIGN
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.text import text as shown
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays import leaves
+from jaxte.lower.arrays import elementwise
 from jaxte.lower.arrays.node import Node, extents_in, nodes_below
-from jaxte.lower.printing.numbers import Written, parenthesised, tuple_text
-from jaxte.sets.written_sizes import written_size
+from jaxte.sets.index_forms import written_size
+
+Written = tuple[str, int]  # a text and how strongly it binds
+
+
+def number_text(value: Scalar) -> Written:
+    """A Python number."""
+    if isinstance(value, bool):
+        return str(value), CALL
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return "jnp.nan", CALL
+        return ("jnp.inf", CALL) if value > 0 else ("-jnp.inf", SIGN)
+    if isinstance(value, complex):
+        return f"complex({number_text(value.real)[0]}, {number_text(value.imag)[0]})", CALL
+    return repr(value), SIGN if value < 0 or math.copysign(1, value) < 0 else CALL
+
+
+def dtype_text(dtype: str) -> str:
+    return "jnp.bool_" if dtype == "bool" else f"jnp.{dtype}"
+
+
+def tuple_text(entries: Iterable[str]) -> str:
+    """``(a, b)``, and ``(a,)`` of one."""
+    listed = list(entries)
+    return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"
+
+
+def parenthesised(written: Written) -> str:
+    """What can stand before a dot or a bracket."""
+    return written[0] if written[1] == CALL else f"({written[0]})"
+
 
 _RESERVED = {*keyword.kwlist, "functools", "jax", "jnp", "lax", "range", "reversed", "sum", "zip"}
 _LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
@@ -101,7 +135,7 @@ class Writer:
         """The names that the text of ``node`` mentions, but for variables of loops."""
         found = set(self._variables.values())
         for below in nodes_below(node):
-            if isinstance(below, leaves.Name):
+            if isinstance(below, elementwise.Name):
                 found.add(below.identifier)
             found |= {
                 self._size_name(n) for e in extents_in(below) for n in postorder(e) if isinstance(n, Var)

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from jaxte.lang.expr import Call, Const, as_expr
 from jaxte.lang.rules import applied
-from jaxte.lower.arrays.leaves import Full, Number, Typed
+from jaxte.lower.arrays.elementwise import Full, Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.candidates import noted
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.forms.pieces.kept_around import kept_around, write_into
+from jaxte.lower.forms.pieces.interleaved import kept_around, write_into
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
 from jaxte.lower.program.across.padded_once import padded_in
 from jaxte.lower.rewrites.rewrite import Place

@@ -7,19 +7,17 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays.binomial import descent, left, restarts
 from jaxte.lower.arrays.data import Gather, Scatter
-from jaxte.lower.arrays.elementwise import Apply, Cast
-from jaxte.lower.arrays.leaves import Name, Number
+from jaxte.lower.arrays.elementwise import Apply, Cast, Name, Number
 from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.identifiers import APART, FIRST, KEPT, REPLAYED, docstring_text
-from jaxte.lower.code.lines import lines_of
+from jaxte.lower.code.lines import APART, FIRST, KEPT, REPLAYED, docstring_text, lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.kernels import FUNCTION, KERNEL, PALLAS, TRITON
 from jaxte.lower.printing.views import ROLLED, SHIFTED

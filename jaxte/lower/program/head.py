@@ -14,7 +14,7 @@ from itertools import count
 from jaxte.lang.expr import Expr, Read, Var
 from jaxte.lang.text import definition_text
 from jaxte.lang.walk import postorder
-from jaxte.lower.code.identifiers import Names, docstring_text
+from jaxte.lower.code.lines import Names, docstring_text
 from jaxte.lower.printing.printer import Printer
 from jaxte.meaning.feeds import Told, sizes_in, told_sizes
 from jaxte.sets.affine import from_linear

@@ -13,8 +13,7 @@ from dataclasses import replace
 from jaxte.lang import dtypes
 from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lower.arrays.counts import bytes_of, elements
-from jaxte.lower.arrays.elementwise import Apply, Cast
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Apply, Cast, Name
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below, replaced
 from jaxte.lower.arrays.reductions import Combined, Reduced
 from jaxte.lower.arrays.steps import Index, Pad, Reshape, Tile

@@ -14,14 +14,13 @@ from jaxte.lang.rules import applied
 from jaxte.lower.apart.graph import with_differences_apart
 from jaxte.lower.arrays.data import Call as FunctionCall
 from jaxte.lower.arrays.data import Output
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.body.assignment import Assignment, Rules, Shared
-from jaxte.lower.code.identifiers import Names, identifier
-from jaxte.lower.code.lines import lines_of
+from jaxte.lower.code.lines import Names, identifier, lines_of
 from jaxte.lower.code.verify_program import verify_program
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.forms.data.scatter_chains import chained
+from jaxte.lower.forms.data.scatters import chained
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
 from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
@@ -51,8 +50,8 @@ from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.tiles.write import Writer, Written, tile_statements
 from jaxte.lower.tiles.write_kernel import kernel_statements
 from jaxte.planning.indices.known import Known
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 _RULES = Rules(

@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxte.lang.graphs import ordered
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node, names_of, nodes_below, rebuilt
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.identifiers import Names
+from jaxte.lower.code.lines import Names
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Statement
 from jaxte.lower.program.verdicts import verdict_of
 from jaxte.tensors.structure import structure_of

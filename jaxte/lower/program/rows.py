@@ -18,9 +18,9 @@ from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.across.table import PASSES
 from jaxte.lower.rewrites.gather_layout import LAID_OUT
 from jaxte.lower.rewrites.table import REWRITES
+from jaxte.lower.rules.excluded_points import MASKED
 from jaxte.lower.rules.extremum_passes import EACH
 from jaxte.lower.rules.form_table import FAMILIES
-from jaxte.lower.rules.mask_or_pad import MASKED
 from jaxte.lower.tiles.band_matrices import BLOCKS
 from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 from jaxte.lower.views.rotated import ROTATIONS

@@ -15,7 +15,7 @@ from math import prod
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr, Read, Reduce, as_expr
-from jaxte.lang.identity import Members, place_of
+from jaxte.lang.graphs import Members, place_of
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index

@@ -17,7 +17,7 @@ from math import isfinite
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.functions import select
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, substitute
 from jaxte.lower.views.condition_box import box_of

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from jaxte.lang.expr import Const
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.steps import Entry, Index, Range
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.identifiers import Names
+from jaxte.lower.code.lines import Names
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
 
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
-from jaxte.lang.identity import Members, among
+from jaxte.lang.graphs import Members, among
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.recurrences.finals import Changed, changes, is_last
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
-from jaxte.tensors.recurrences.conditions import decided
+from jaxte.tensors.recurrences.earlier import decided
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Compute, Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Binomial, Replayed
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.recurrences.replays import reach_of

@@ -7,11 +7,11 @@ from math import comb, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr
-from jaxte.lang.identity import Members
+from jaxte.lang.graphs import Members
 from jaxte.lower.recurrences.finals import Changed, changes, with_finals
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
-from jaxte.tensors.recurrences.conditions import decided
+from jaxte.tensors.recurrences.earlier import decided
 from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, Read
-from jaxte.lang.identity import Members
+from jaxte.lang.graphs import Members
 from jaxte.lang.walk import reads_of
 from jaxte.lower.recurrences.finals import Changed, changes
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import step_of, step_with
 from jaxte.tensors.shapes import same_extent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

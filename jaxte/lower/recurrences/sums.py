@@ -19,7 +19,7 @@ from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
-from jaxte.lang.identity import Members
+from jaxte.lang.graphs import Members
 from jaxte.lang.operators import ADD, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
@@ -33,10 +33,10 @@ from jaxte.lower.recurrences.rows import rows_in_loops
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import Slice, Step, step_of, step_with
 from jaxte.tensors.shapes import same_extent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from jaxte.lang.expr import Expr, Read, as_expr, cast
 from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.data import DynamicIndex, DynamicUpdate
-from jaxte.lower.arrays.leaves import Arange, Full, Name, Number
+from jaxte.lower.arrays.elementwise import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Transpose

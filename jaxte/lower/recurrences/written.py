@@ -11,9 +11,9 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.frames import with_frames
 from jaxte.lower.recurrences.sums import within_loops
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import Step, step_of
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 _LONG = 24  # operations of an element

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jaxte.lang.expr import Axis, Expr, Read
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.lower.cost.work import points
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 LAID_OUT = "gathers laid out"

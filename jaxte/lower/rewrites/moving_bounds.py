@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import ONE, TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, postorder, reads_of, rewrite, substitute
 from jaxte.lower.arrays.reductions import OPS

@@ -9,14 +9,12 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.walk import postorder
 from jaxte.lower.rewrites.disjoint_terms import with_residues_apart, without_disjoint_sums
-from jaxte.lower.rewrites.hoist import with_factors_outside
+from jaxte.lower.rewrites.hoist import with_factors_outside, with_narrow_factors_first
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
-from jaxte.lower.rewrites.narrow_factors import with_narrow_factors_first
 from jaxte.lower.rewrites.quarter_powers import root_power
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.short_axes import at_unit_axes, short_axes_apart
-from jaxte.lower.rewrites.stack_slices import with_stacked_terms
-from jaxte.lower.rewrites.table_rows import with_rows_apart
+from jaxte.lower.rewrites.stack_slices import with_rows_apart, with_stacked_terms
 
 
 def _of_sums(rule: Callable[[Expr], Expr]) -> Callable[[Expr, Place], Expr]:

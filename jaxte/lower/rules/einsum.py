@@ -8,10 +8,9 @@ from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Name, Number, size
+from jaxte.lower.arrays.elementwise import Apply, Name, Number, size
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
@@ -21,7 +20,7 @@ from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW, LARGE_RESULT, LONG_SUM
 from jaxte.lower.match.empty_sums import is_plain
 from jaxte.lower.rewrites.short_axes import is_short
-from jaxte.lower.rules.by_columns import again, by_columns, column_of, combined
+from jaxte.lower.rules.by_columns import again, by_columns, column_of, combined, reduced_call
 from jaxte.lower.rules.einsum_operands import (
     Job,
     dims_under,
@@ -33,7 +32,6 @@ from jaxte.lower.rules.einsum_operands import (
     natural_order,
 )
 from jaxte.lower.rules.excluded_points import needs_points, points_left
-from jaxte.lower.rules.reduced_slices import reduced_call
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
 

@@ -10,7 +10,7 @@ from string import ascii_letters
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.body.evaluator import Body

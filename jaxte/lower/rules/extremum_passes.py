@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Reducer, call, conjunction
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT_EQUAL, SELECT
-from jaxte.lower.arrays.elementwise import Apply, Kept
-from jaxte.lower.arrays.leaves import number
+from jaxte.lower.arrays.elementwise import Apply, Kept, number
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Reduced, identity_of
 from jaxte.lower.body.assignment import Task

@@ -17,7 +17,7 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import general_work
 from jaxte.lower.cost.policy import signature
 from jaxte.lower.cost.work import points
-from jaxte.lower.forms.band import candidates as band
+from jaxte.lower.forms.band import recognise as band
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.conv import candidates as conv
 from jaxte.lower.forms.conv.lines import candidates as toeplitz
@@ -27,10 +27,10 @@ from jaxte.lower.forms.data import scatters as scatter
 from jaxte.lower.forms.data.masked_products import recognise_mask
 from jaxte.lower.forms.data.recognise import FORMS as SCATTERS
 from jaxte.lower.forms.data.recognise import recognise_scatter
-from jaxte.lower.forms.pieces import short_reduction as short
 from jaxte.lower.forms.scan import candidates as scan
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.window import candidates as window
+from jaxte.lower.forms.window import unrolled as short
 from jaxte.lower.forms.window import write as windows
 from jaxte.lower.forms.window.recognise import recognise_window
 from jaxte.lower.limits import MOST_COPIES

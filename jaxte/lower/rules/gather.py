@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, Read, Scalar, as_expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, LESS, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather
-from jaxte.lower.arrays.elementwise import Cast
-from jaxte.lower.arrays.leaves import Name, Typed, number, size
+from jaxte.lower.arrays.elementwise import Cast, Name, Typed, number, size
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.body.assignment import Task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import Axis, Call, Expr, conjunction
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import SELECT
 from jaxte.lower.arrays.loops import Joined, Stacked
 from jaxte.lower.arrays.node import Node

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import POWER, SELECT
-from jaxte.lower.arrays.elementwise import Kept
-from jaxte.lower.arrays.leaves import Typed, size
+from jaxte.lower.arrays.elementwise import Kept, Typed, size
 from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import OPS, Combined, Position, identity_of
@@ -21,11 +20,10 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition, points_outside
 from jaxte.lower.rewrites.short_axes import few_positions
-from jaxte.lower.rules.by_columns import combined
+from jaxte.lower.rules.by_columns import combined, reduced_call
 from jaxte.lower.rules.einsum_operands import dims_under, natural_order
 from jaxte.lower.rules.extremum_passes import by_passes, passes_for
 from jaxte.lower.rules.form_table import recognised
-from jaxte.lower.rules.reduced_slices import reduced_call
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
 from jaxte.lower.views.condition_box import condition_dims, cut, split_conditions

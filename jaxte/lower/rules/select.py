@@ -16,11 +16,11 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
-from jaxte.lower.arrays.leaves import Literal, Number, Typed
-from jaxte.lower.arrays.leaves import Numbers as Rows
+from jaxte.lower.arrays.elementwise import Literal, Number, Typed
+from jaxte.lower.arrays.elementwise import Numbers as Rows
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.body.assignment import Task

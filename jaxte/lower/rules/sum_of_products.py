@@ -15,7 +15,7 @@ from math import prod
 from jaxte.algebra.product import Factor, is_zero, may_spoil, product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_data, reads_of
 from jaxte.lower.body.assignment import Task
@@ -23,11 +23,10 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lower.rewrites.short_axes import is_short
-from jaxte.lower.rules.by_columns import by_columns, combined
+from jaxte.lower.rules.by_columns import by_columns, combined, reduced_call
 from jaxte.lower.rules.einsum import contraction
 from jaxte.lower.rules.einsum_operands import Job, dims_under, guard_dims
-from jaxte.lower.rules.mask_or_pad import has_many_positions, may_be_masked
-from jaxte.lower.rules.reduced_slices import reduced_call
+from jaxte.lower.rules.excluded_points import has_many_positions, may_be_masked
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.mixed_radix import digits_of, product_digits

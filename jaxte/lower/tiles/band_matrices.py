@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from jaxte.algebra.product import may_be_infinite, product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
-from jaxte.lang.identity import Members, among, identical, place_of
+from jaxte.lang.graphs import Members, among, identical, place_of
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.lower.forms.band.recognise import recognise_band

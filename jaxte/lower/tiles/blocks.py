@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
-from jaxte.lang.identity import Members, among
+from jaxte.lang.graphs import Members, among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute

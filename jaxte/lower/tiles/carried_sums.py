@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, cast, conjunction, conjuncts
-from jaxte.lang.graphs import ordered
-from jaxte.lang.identity import Members, among, place_of
+from jaxte.lang.graphs import Members, among, ordered, place_of
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.tiles.blocks import Blocks
@@ -27,8 +26,8 @@ from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
+from jaxte.tensors.reducers import in_wide
 from jaxte.tensors.tensor import Compute, Placeholder
-from jaxte.tensors.wide_reads import in_wide
 
 _REPEATABLE = ("max", "min", "any", "all", "argmax", "argmin")  # a position may count twice
 MOST_WASTE = 4  # how many times as many points as the reduction has its parts may have

@@ -11,7 +11,7 @@ from functools import cache, partial
 from math import prod
 
 from jaxte.lang.expr import Call, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.code.vocabulary import Amounts, Choice, TilePass
 from jaxte.lower.cost.platforms import Rates

@@ -20,8 +20,7 @@ from dataclasses import replace
 from jaxte.autodiff.terms.beside import Held
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import TRUE, Axis, Const, Reduce
-from jaxte.lang.graphs import reached
-from jaxte.lang.identity import Members, among
+from jaxte.lang.graphs import Members, among, reached
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.cost.policy import Policy

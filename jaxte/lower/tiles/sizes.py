@@ -8,15 +8,14 @@ from dataclasses import replace
 from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
-from jaxte.lang.identity import Members, among
+from jaxte.lang.graphs import Members, among
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls, general_work
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.cost.steps import is_chosen
 from jaxte.lower.cost.work import Work, bytes_of, points
-from jaxte.lower.forms.band.candidates import band_work
-from jaxte.lower.forms.band.recognise import recognise_band
+from jaxte.lower.forms.band.recognise import band_work, recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.forms.data.masked_products import NARROWEST
 from jaxte.lower.forms.data.recognise import recognise_scatter

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, multiplied, product_of, split_outer, times_sum
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Extern, Tensor

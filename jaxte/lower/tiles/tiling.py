@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
 from jaxte.lang.expr import Expr
-from jaxte.lang.identity import Members
+from jaxte.lang.graphs import Members
 from jaxte.lang.walk import reads_of
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.carried_sums import Update

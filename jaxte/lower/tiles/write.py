@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from jaxte.lang.expr import Axis, as_expr
 from jaxte.lang.operators import ADD, MINIMUM, MULTIPLY, SUBTRACT
 from jaxte.lower.arrays.data import DynamicSlice, DynamicUpdate
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Arange, Name, Number
+from jaxte.lower.arrays.elementwise import Apply, Arange, Name, Number
 from jaxte.lower.arrays.loops import Carried, Joined, MapOver, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range, Reshape, Transpose

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.text import text
 from jaxte.lower.arrays.steps import (
     ALL,
@@ -23,8 +23,8 @@ from jaxte.lower.arrays.steps import (
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.index_forms import is_multiple
 from jaxte.sets.intervals import at_most, constant, known, nonnegative, plus, same, times
-from jaxte.sets.written_sizes import is_multiple
 
 
 def affine_view(extent: Expr, form: Linear) -> View | Refusal:

@@ -9,7 +9,7 @@ from math import gcd
 
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, alternatives, call, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, OR, SELECT
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from jaxte.lang.divisions import Division, Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.views.condition_box import box_of, split_conditions

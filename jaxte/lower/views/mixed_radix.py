@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lower.arrays.steps import Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View

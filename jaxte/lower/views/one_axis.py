@@ -20,7 +20,7 @@ from math import gcd
 
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import Pad, Repeat, Roll, Step

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Expr, Read
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.steps import Pad, Reshape, Tile
 from jaxte.lower.code.vocabulary import View

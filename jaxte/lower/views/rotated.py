@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr, Var
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.steps import ALL, Index, Range, Roll, Step
 from jaxte.lower.views.one_axis import nearer_end

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
-from jaxte.lang.identity import among, identical, place_of
+from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View

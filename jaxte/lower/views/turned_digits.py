@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.identity import place_of
+from jaxte.lang.graphs import place_of
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.steps import Pad, Reshape, Roll, Tile, Transpose
 from jaxte.lower.code.spec import Refusal

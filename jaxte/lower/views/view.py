@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from jaxte.lang.divisions import Remainder, division, divisions
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lower.arrays.steps import (
     ALL,
     Entry,

@@ -21,7 +21,7 @@ from jaxte.ops.arrays.shape import expand_dims
 from jaxte.ops.images.windows import channel_and_spatial
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
-from jaxte.tensors.constants import constant
+from jaxte.tensors.inputs import constant
 from jaxte.tensors.shapes import same_extent, shape_text
 from jaxte.tensors.tensor import Tensor
 

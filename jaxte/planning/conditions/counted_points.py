@@ -18,7 +18,7 @@ from math import prod
 from jaxte.algebra.product import may_be_infinite, multiplied, product_of
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import FALSE, ONE, TRUE, Axis, Call, Const, Expr, Reduce, call, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, EQUAL, NOT, SELECT
 from jaxte.lang.walk import depends_on, reads_of, substitute
 from jaxte.planning.conditions.moving_windows import with_windows

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from jaxte.algebra.data import Points, solve_data
 from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Reduce, cast, conjunction, conjuncts
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import depends_on, postorder, reads_of
 

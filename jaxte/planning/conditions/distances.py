@@ -15,7 +15,7 @@ from itertools import permutations
 
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, cast, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, GREATER_EQUAL, LESS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.indices.digits import straightened
@@ -24,7 +24,7 @@ from jaxte.sets.conditions import halves, nonnegative_forms, positive, prune
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.bodies.contexts import contexts
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 _FEWER = 4  # how many times fewer distances than positions there are

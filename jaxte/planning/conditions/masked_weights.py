@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, call, cast, conjunction
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.indices.digits import straightened

@@ -19,7 +19,7 @@ from math import prod
 
 from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjuncts
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.conditions.counted_points import with_tight_axes

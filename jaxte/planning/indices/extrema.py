@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import Axis, Read, Reduce, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import depends_on
 from jaxte.planning.asked import intermediates
 from jaxte.planning.indices.fewer_elements import at_terms

@@ -24,7 +24,7 @@ from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.algebra.sums import operands, operations, value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent, known

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Sequence
 from math import prod
 
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, conjuncts
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
 from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds, wraps
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.parts import PartialSum
+from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
 
 _LEAST_GAIN = 1.3  # how many times more elements there are than are read

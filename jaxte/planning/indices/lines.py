@@ -30,7 +30,7 @@ from jaxte.sets.index_forms import is_index, term_of
 from jaxte.sets.intervals import dims_of, extent, extent_of
 from jaxte.sets.resolved import simplify
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.parts import PartialSum
+from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
 _FEWER = 8  # how many times fewer values there are than points

@@ -22,7 +22,7 @@ from math import prod
 from jaxte.algebra.product import product_of
 from jaxte.lang.divisions import Division, Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import MULTIPLY, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear

@@ -24,14 +24,14 @@ from math import prod
 from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent, known
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.parts import Rows
 from jaxte.tensors.shapes import Extent
+from jaxte.tensors.structure import Rows
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 _LONGEST = 16  # elements of a row, all of which are gathered

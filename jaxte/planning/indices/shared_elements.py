@@ -19,8 +19,7 @@ from jaxte.algebra.simplify import simplify_reads
 from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conjuncts
-from jaxte.lang.graphs import reached
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among, reached
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
@@ -29,7 +28,7 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent, known
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 _EXPENSIVE = 8  # operations of a function that is worth an array

@@ -17,7 +17,7 @@ from math import gcd, prod
 
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index

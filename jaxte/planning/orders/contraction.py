@@ -18,7 +18,7 @@ from math import nan, prod
 
 from jaxte.algebra.product import Factor, Product, may_spoil, multiplied, product_of
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.meaning.points import share
@@ -31,10 +31,9 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent, reach
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.parts import PartialSum
-from jaxte.tensors.reducers import builtin_reducer
+from jaxte.tensors.reducers import builtin_reducer, is_rounded, with_wide_reads
+from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
-from jaxte.tensors.wide_reads import is_rounded, with_wide_reads
 
 _SPOILT = Const(nan)
 _AGAIN = 4  # points at which one element is met that a sum of one factor is planned for

@@ -20,14 +20,13 @@ from math import isfinite, prod
 from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, product_of
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
-from jaxte.lang.graphs import leaves
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among, leaves
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.terms import Split, coordinates, term_bounds
 from jaxte.sets.intervals import extent, known
-from jaxte.tensors.parts import PartialSum
+from jaxte.tensors.structure import PartialSum
 
 _MOST_TERMS = 4  # each is a product of matrices of its own
 _MOST_FLAT = 12  # terms, of sums within sums

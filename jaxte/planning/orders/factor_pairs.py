@@ -21,14 +21,14 @@ from jaxte.algebra.product import Factor, multiplied, product_of, split_outer
 from jaxte.algebra.sums import value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.planning.asked import intermediates
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.sets.intervals import extent, known
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reducers import builtin_reducer
+from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
 _FEWEST, _MOST = 3, 6  # factors, of which all sets are compared

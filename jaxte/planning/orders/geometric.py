@@ -18,7 +18,7 @@ from math import isqrt, prod
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Reduce, as_expr, call, cast
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, substitute
@@ -30,8 +30,8 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent, known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reducers import builtin_reducer
+from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
 _SHORTEST = 128  # positions below which a product with a triangle is as fast

@@ -27,7 +27,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
@@ -37,8 +37,8 @@ from jaxte.sets.conditions import prune, tidy
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, extent, interval, known
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.parts import PartialSum
 from jaxte.tensors.reducers import builtin_reducer
+from jaxte.tensors.structure import PartialSum
 
 _LONGEST = 32  # positions up to which a window is slices: one loop that holds nothing
 

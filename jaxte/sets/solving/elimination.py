@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import Axis, Call, Expr, call
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod

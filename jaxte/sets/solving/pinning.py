@@ -1,4 +1,8 @@
-"""Variables that two inequalities leave one value: ``0 <= e - n * q < n`` holds for ``q == e // n`` alone.
+"""Equations between a number and its digits: ``8 * h + 2 * m + l == a`` with ``0 <= m < 4`` and ``0 <= l < 2`` holds at one point for each ``a``.
+
+General elimination tries the variables one after the other, and what stands for each contains the others: of sixteen digits that takes minutes.
+
+Variables that two inequalities leave one value: ``0 <= e - n * q < n`` holds for ``q == e // n`` alone.
 
 So a sum over the quotients of a ``%`` is none: with ``j == i - a - n * q`` between 0 and n, the quotient is ``(i - a) // n``, and ``j`` is
 ``(i - a) % n``. Several variables of a solution may be pinned, in any order, and most orders lead to the same solution: each is written out once.
@@ -6,18 +10,71 @@ So a sum over the quotients of a ``%`` is none: with ``j == i - a - n * q`` betw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from jaxte.lang.budget import Budget
 from jaxte.lang.expr import Axis, Call, Expr, call, conjuncts
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import Linear, floor_divide, from_linear
+from jaxte.sets.affine import Linear, floor_divide, from_linear, mod
 from jaxte.sets.conditions import nonnegative_forms, tidy
 from jaxte.sets.solving.elimination import Solution, mentions
+
+_MANY = 4  # digits; fewer are solved for as everything else is
+
+
+@dataclass(frozen=True, slots=True)
+class Digits:
+    """The only solution of an equation.
+
+    Attributes:
+        values: each digit in terms of what is no digit.
+        conditions: where there is a solution.
+    """
+
+    values: Mapping[Expr, Linear]
+    conditions: tuple[Expr, ...]
+
+
+def digits_of(
+    form: Linear, variables: Sequence[Expr], bounds: Mapping[Expr, tuple[int, int]]
+) -> Digits | None:
+    """Where ``form`` is 0, if the ``variables`` in it are the digits of a number; None where they are not.
+
+    Args:
+        bounds: least and greatest value of each variable.
+    """
+    own = {v: c for v, c in form.terms.items() if v in bounds and among(v, variables)}
+    if len(own) < _MANY:
+        return None
+    order = sorted(own, key=lambda v: abs(own[v]))
+    weight = unit = abs(own[order[0]])
+    number = Linear({a: -c for a, c in form.terms.items() if a not in own}, -form.constant)
+    if any(mentions(atom, variables) for atom in number.terms):
+        return None
+    for v in order:
+        low, high = bounds[v]
+        if abs(own[v]) != weight:
+            return None
+        number = number - Linear({}, own[v] * (low if own[v] > 0 else high))
+        weight *= high - low + 1
+    whole = floor_divide(number, unit)
+    conditions = [from_linear(number) >= 0, from_linear(number) < weight]
+    if unit > 1:
+        conditions.append(call(EQUAL, from_linear(mod(number, unit)), 0))
+    values: dict[Expr, Linear] = {}
+    for v in order:
+        low, high = bounds[v]
+        digit = floor_divide(whole, abs(own[v]) // unit)
+        if v is not order[-1]:
+            digit = mod(digit, high - low + 1)
+        values[v] = digit + Linear({}, low) if own[v] > 0 else Linear({}, high) - digit
+    return Digits(values, tuple(conditions))
+
 
 Choice = tuple[Solution, list[Expr]]
 

@@ -17,7 +17,7 @@ from jaxte.lang.budget import (
 )
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, as_expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
@@ -27,8 +27,7 @@ from jaxte.sets.domain import IntegerSet, Range, left_open
 from jaxte.sets.index_forms import difference
 from jaxte.sets.solving.deskew import Box, surround
 from jaxte.sets.solving.elimination import Solution, mentions, solutions, unfold_divisions
-from jaxte.sets.solving.mixed_radix import digits_of
-from jaxte.sets.solving.pinning import Pinning, forms_of, pinned
+from jaxte.sets.solving.pinning import Pinning, digits_of, forms_of, pinned
 from jaxte.sets.transformation import Domain, DomainTransformation, all_ranges, parameters
 
 

@@ -13,8 +13,7 @@ from typing import Any, Literal, overload
 from jaxte.lang.budget import remembered
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.expr import ONE, Axis, Expr, as_expr
-from jaxte.lang.graphs import components
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among, components
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms

@@ -15,7 +15,7 @@ from jaxte.lang.expr import (
     call,
     conjuncts,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, NOT, OR, SELECT
 from jaxte.lang.walk import nodes_outside, postorder
 

@@ -35,7 +35,7 @@ from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import known, reach
 from jaxte.sets.quasi_affine import index_of, indicator, quasi_affine
-from jaxte.tensors.bodies.index_tables import (
+from jaxte.tensors.bodies.piecewise_indices import (
     Guards,
     at_tables,
     chooses_often,

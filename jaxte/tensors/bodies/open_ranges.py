@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.nodes.interning import new_node
 from jaxte.lang.operators import MINIMUM
 from jaxte.lang.text import text

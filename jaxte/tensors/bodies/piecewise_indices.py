@@ -3,19 +3,40 @@
 An index has to be affine. One that is chosen among several by the position along one axis is affine on each of the parts
 into which the choices cut that axis. So the body is taken apart there: a part is the body over fewer positions, in
 which every such choice has been made, and nothing later needs to know of choices in indices.
+
+Indices that are made of the bits of several positions, or of many choices, as elements of tables of positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
-from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce
-from jaxte.lang.graphs import leaves
-from jaxte.lang.identity import among, identical
-from jaxte.lang.operators import AND, NOT, OR, SELECT
+import numpy as np
+
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjuncts
+from jaxte.lang.graphs import among, identical, leaves
+from jaxte.lang.operators import (
+    AND,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    MAXIMUM,
+    MINIMUM,
+    NOT,
+    OR,
+    SELECT,
+)
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.sets.intervals import axis_bounds
+from jaxte.sets.affine import linear
+from jaxte.sets.intervals import axis_bounds, known, reach
+from jaxte.sets.quasi_affine import quasi_affine
+from jaxte.sets.tabulate import tabulated
+from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.facts import permutation, within
+from jaxte.tensors.inputs import assume
+from jaxte.tensors.tensor import Compute, of_array
 
 MOST_PARTS = 64  # each has conditions of its own
 
@@ -108,3 +129,104 @@ def _part(body: Expr, axis: Axis, run: range, tests: Sequence[Expr], of_output: 
         else Axis(axis.name, run.start, run.stop, axis.reduction, axis.condition)
     )
     return Part(run, own, substitute(substitute(body, decided), {axis: own}))
+
+
+Guards = Mapping[
+    Expr, Sequence[tuple[Expr, ...]]
+]  # of each read, the conditions of the places where it stands
+
+_MOST_POINTS = 2**20  # of a table, and of a choice, at which what it chooses is compared
+
+_FEW_CHOICES = 8  # that are written within each other
+
+_BITS = (BIT_AND, BIT_OR, BIT_XOR)
+
+
+def guards_of_tables(axes: Sequence[Axis], body: Expr) -> Guards:
+    """The reads at elements of tables, each with the conditions of every place where it stands."""
+    targets = {read for read in reads_of(body) if any(map(_needs_table, read.indices))}
+    found: dict[Expr, list[tuple[Expr, ...]]] = {}
+    for read, _, conditions in contexts(axes, body, targets) if targets else ():
+        found.setdefault(read, []).append(tuple(part for c in conditions for part in conjuncts(c)))
+    return found
+
+
+def at_tables(read: Read, places: Sequence[tuple[Expr, ...]]) -> Read:
+    """``read`` with positions that are made of the bits of several others, or of many choices, as elements of tables."""
+    indices = list(read.indices)
+    for n, index in enumerate(indices):
+        if _needs_table(index):
+            found = _looked_up(index, as_expr(read.tensor.shape[n]), f"{read.tensor.name}_at", places)
+            indices[n] = index if found is None else found
+    return Read(read.tensor, indices)
+
+
+def _needs_table(index: Expr) -> bool:
+    return not reads_of(index) and (chooses_often(index) or mixes_bits(index))
+
+
+def mixes_bits(index: Expr) -> bool:
+    """Whether ``index`` is made of the bits of several positions."""
+    operations = [n for n in postorder(index) if isinstance(n, Call) and n.op in _BITS]
+    return any(not isinstance(a, Const) and not isinstance(b, Const) for a, b in (n.args for n in operations))
+
+
+def chooses_often(index: Expr) -> bool:
+    return sum(isinstance(n, Call) and n.op is SELECT for n in postorder(index)) > _FEW_CHOICES
+
+
+def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr, ...]]) -> Read | None:
+    """``index`` as an element of a table of positions; None where that would be large, or where one of them is none.
+
+    Where the conditions of all ``places`` leave out the points at which a position is none, the table has the nearest one there. No equation is solved for the bits of a number. But which positions a table holds is known: if each row holds all of them, another
+    table has the inverse, and adjoints read at that.
+    """
+    axes, size = list(free_axes(index)), known(extent)
+    found = values_over(axes, index) if size is not None else None
+    if found is None or size is None:
+        return None
+    outside = (found < 0) | (found >= size)
+    if outside.any():
+        if not size or not places or any((outside & _held(axes, c, found.shape)).any() for c in places):
+            return None
+        found, index = found.clip(0, size - 1), call(MINIMUM, call(MAXIMUM, index, 0), size - 1)
+    place = next((n for n in range(len(axes)) if _permutes(found, n, size)), None)
+    if place is not None:
+        axes.append(axes.pop(place))
+        found = np.moveaxis(found, place, -1)
+    own = [Axis(a.name, 0, a.extent) for a in axes]
+    moved: dict[Expr, Expr] = {a: o + a.lo for a, o in zip(axes, own, strict=True)}
+    table = Compute(name, own, cast(substitute(index, moved), "int32"))
+    inverse = None if place is None else of_array(np.argsort(found, -1), f"{name}_inverse", "int32")
+    assume(table, within(size) if inverse is None else permutation(inverse))
+    return Read(table, [a - a.lo for a in axes])
+
+
+def _held(axes: Sequence[Axis], conditions: Sequence[Expr], shape: tuple[int, ...]) -> np.ndarray:
+    """Where over ``axes`` those of ``conditions`` hold that are of these alone."""
+    held = np.ones(shape, bool)
+    for condition in conditions:
+        if all(among(a, axes) for a in free_axes(condition)):
+            found = values_over(axes, quasi_affine(condition))
+            held = held if found is None else held & found
+    return held
+
+
+def _permutes(table: np.ndarray, axis: int, size: int) -> bool:
+    """Whether each position below ``size`` occurs once along ``axis``."""
+    shape = [-1 if n == axis else 1 for n in range(table.ndim)]
+    return table.shape[axis] == size and bool((np.sort(table, axis) == np.arange(size).reshape(shape)).all())
+
+
+def values_over(axes: Sequence[Axis], expr: Expr) -> np.ndarray | None:
+    """The values of ``expr`` over the ranges of ``axes``, a dimension for each; None where these are not known, or large."""
+    ranges = [reach(linear(a)) for a in axes]
+    extents = [r[1] + 1 - r[0] for r in ranges if r is not None]
+    if len(extents) < len(axes) or not 0 < prod(extents) <= _MOST_POINTS:
+        return None
+    at: dict[Expr, np.ndarray] = {}
+    for n, axis in enumerate(axes):
+        values = np.arange(extents[n]) + (ranges[n] or (0,))[0]
+        at[axis] = values.reshape([-1 if m == n else 1 for m in range(len(axes))])
+    found = tabulated(expr, at)
+    return None if found is None else np.broadcast_to(found, extents)

@@ -23,7 +23,7 @@ from jaxte.lang.expr import (
     call,
     conjuncts,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import NOT, OR, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of
@@ -32,8 +32,7 @@ from jaxte.sets.domain import IntegerSet, left_open
 from jaxte.sets.intervals import surely_inside
 from jaxte.sets.tabulate import Open, evaluate_index, first_of, quotients
 from jaxte.tensors.bodies.contexts import contexts
-from jaxte.tensors.bodies.index_tables import mixes_bits
-from jaxte.tensors.bodies.piecewise_indices import has_choices
+from jaxte.tensors.bodies.piecewise_indices import has_choices, mixes_bits
 
 _FEW_QUOTIENTS = 2  # in each other, up to which isl is asked first
 

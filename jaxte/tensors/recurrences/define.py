@@ -18,11 +18,9 @@ from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.functions import check_result, evaluated
 from jaxte.tensors.compute import Several, Sizes, defined
-from jaxte.tensors.recurrences.handed import with_whole
-from jaxte.tensors.recurrences.inner import Around, Inner, around_of
-from jaxte.tensors.recurrences.lags import lags_of, unrolled
+from jaxte.tensors.recurrences.inner import Around, Inner, around_of, with_whole
 from jaxte.tensors.recurrences.node import Recurrence, State
-from jaxte.tensors.recurrences.products import with_products
+from jaxte.tensors.recurrences.products import lags_of, unrolled, with_products
 from jaxte.tensors.recurrences.steps import guarded_read, step_of
 from jaxte.tensors.shapes import Shape, check_shape, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, new_axes

@@ -8,16 +8,16 @@ from functools import cached_property
 
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Const, Read
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import reads_of
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.contexts import contexts
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.earlier import fixed_at
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State, definition_of
 from jaxte.tensors.shapes import same_extent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang.errors import DefinitionError
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.shapes import Extent, Shape
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 

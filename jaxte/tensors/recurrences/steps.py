@@ -15,15 +15,21 @@ from typing import Any
 
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
-from jaxte.lang.graphs import reached
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical, reached
 from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none
-from jaxte.tensors.recurrences.conditions import decided, is_zero, same_condition
-from jaxte.tensors.recurrences.earlier import at_clock, offset_from, with_bodies, with_lags
+from jaxte.tensors.recurrences.earlier import (
+    at_clock,
+    decided,
+    is_zero,
+    offset_from,
+    same_condition,
+    with_bodies,
+    with_lags,
+)
 from jaxte.tensors.recurrences.nests import Clocked, Nest, nest_of
 from jaxte.tensors.recurrences.node import Position, Recurrence, Recurrent, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor

@@ -14,7 +14,7 @@ from jaxte import Tensor
 from jaxte.autodiff.rules import extrema
 from jaxte.lang.expr import Axis, Const, Reduce, as_expr
 from jaxte.lang.walk import substitute
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute
 from tests.agreement import QUICK
 

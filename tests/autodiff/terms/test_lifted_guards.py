@@ -5,7 +5,7 @@ from __future__ import annotations
 import jaxte as te
 from jaxte.autodiff.terms.zeros import lift_guards
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.text import text
 
 N = 16

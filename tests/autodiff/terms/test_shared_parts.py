@@ -12,7 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte.autodiff.terms.shared import Shared
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from tests.agreement import QUICKEST
 
 

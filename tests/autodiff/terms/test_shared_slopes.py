@@ -8,7 +8,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.expr import Call
 from jaxte.lang.walk import postorder
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 
 N = 12
 

@@ -13,8 +13,8 @@ import jaxte as te
 import lines
 from harness.case import CORPUS, JAXTE, SUITE, load, names
 from harness.inputs import draw
-from jaxte.lang.identity import among
-from jaxte.tensors.graph import topological_order
+from jaxte.lang.graphs import among
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

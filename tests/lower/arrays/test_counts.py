@@ -8,8 +8,7 @@ from jaxte.lang.expr import Expr, Var, as_expr
 from jaxte.lang.operators import ADD
 from jaxte.lower.arrays.counts import bytes_of, flops, held_bytes, in_turns, points, reordered, total_flops
 from jaxte.lower.arrays.data import Scatter
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Name, Number
+from jaxte.lower.arrays.elementwise import Apply, Name, Number
 from jaxte.lower.arrays.loops import Each, Parts, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution, Einsum, Tensordot

@@ -9,8 +9,7 @@ import jaxte as te
 from jaxte.lang.expr import Expr, Var, as_expr
 from jaxte.lang.operators import ADD, MULTIPLY
 from jaxte.lower.arrays.data import Gather, Scatter, Updated
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Full, Name, Number
+from jaxte.lower.arrays.elementwise import Apply, Full, Name, Number
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import ArrayError, Node
 from jaxte.lower.arrays.products import Einsum

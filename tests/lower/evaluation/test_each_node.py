@@ -16,9 +16,8 @@ import jaxte as te
 from jaxte.lang.expr import Expr, Reduce, Reducer, as_expr
 from jaxte.lang.operators import ADD, GREATER, MULTIPLY, SELECT
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays import data, elementwise, kernels, leaves, loops, products, reductions, views
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Full, Name, Number, Typed
+from jaxte.lower.arrays import data, elementwise, kernels, loops, products, reductions, views
+from jaxte.lower.arrays.elementwise import Apply, Full, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Parts, Tuple, loop
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.reductions import Reduced
@@ -88,12 +87,12 @@ REPLAYED = loops.Replayed(
 NODES: list[Node] = [
     X,
     Number(2.5),
-    leaves.Size(as_expr(4) * 1),
+    elementwise.Size(as_expr(4) * 1),
     Typed(Number(3), "float32"),
     Full(sizes(2, 3), Number(2), "int32"),
-    leaves.Literal(sizes(2, 3), ((1.0, 0.5, -2.0), (0.0, 3.0, 1.5)), "float32"),
-    leaves.Arange(1, as_expr(8), 3),
-    leaves.Arange(5, as_expr(-1), -2, "int32"),
+    elementwise.Literal(sizes(2, 3), ((1.0, 0.5, -2.0), (0.0, 3.0, 1.5)), "float32"),
+    elementwise.Arange(1, as_expr(8), 3),
+    elementwise.Arange(5, as_expr(-1), -2, "int32"),
     views.View(X, Index((FIRST, ALL))),
     views.View(V, Index((NEW, Range(step=-1)))),
     views.View(X, Index((as_expr(-1), Range(as_expr(1), None, 2)))),
@@ -208,9 +207,7 @@ def test_numpy_and_the_text_agree(node: Node) -> None:
 
 def test_all_kinds_are_printed_evaluated_and_tried() -> None:
     kinds = {
-        c
-        for own in (data, elementwise, kernels, leaves, loops, products, reductions, views)
-        for c in classes_of(own)
+        c for own in (data, elementwise, kernels, loops, products, reductions, views) for c in classes_of(own)
     }
     assert set(RULES) == kinds == set(printer.RULES)
     assert {type(n) for n in nodes_below(*NODES)} == kinds

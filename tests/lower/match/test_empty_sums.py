@@ -10,7 +10,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.expr import Axis, Expr
 from jaxte.sets.domain import IntegerSet
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder
 
 X = te.placeholder((6,), name="X")

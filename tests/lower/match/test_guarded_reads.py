@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 
 X = te.placeholder((5, 4), name="X")
 I = te.placeholder((9,), "int32", "I")  # noqa: E741

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.code.identifiers import Names, identifier
-from jaxte.lower.code.lines import sources_of
+from jaxte.lower.code.lines import Names, identifier, sources_of
 from jaxte.lower.program.emit import function_text, module_text
 from jaxte.lower.program.plan import lower
 from tests.lowered import check, one, program_of, sources, text_of

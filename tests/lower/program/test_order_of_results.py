@@ -13,15 +13,14 @@ import pytest
 from hypothesis import settings
 
 import jaxte as te
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Apply, Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Statement
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 from tests.agreement import QUICK, inputs_of, pullback_of
 from tests.choices import Seeded

@@ -18,7 +18,7 @@ from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.table import BODIES, REWRITES
 from jaxte.lower.views.scope import Scope
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.random_definitions import definitions
 

@@ -9,7 +9,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.tensors.tensor import Compute
 from tests.lowered import check, sources
 

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jaxte as te
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT
-from jaxte.lower.arrays.leaves import Number
+from jaxte.lower.arrays.elementwise import Number
 from jaxte.lower.code.constants import converted, folded, numeral
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from tests.lowered import check, sources
 
 OPERATIONS = {ADD: jnp.add, SUBTRACT: jnp.subtract, MULTIPLY: jnp.multiply, DIVIDE: jnp.divide}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 ROWS, PLACES, COLUMNS = 90, 70, 3

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.lang.walk import reads_of
 from jaxte.planning.graph import planned
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute
 from tests.agreement import QUICK
 

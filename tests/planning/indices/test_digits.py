@@ -9,7 +9,7 @@ from jaxte.lang.expr import Reduce
 from jaxte.planning.graph import planned
 from jaxte.planning.indices.digits import with_whole_axes
 from jaxte.sets.affine import linear, normal
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute
 
 X = te.placeholder((200,), name="X")

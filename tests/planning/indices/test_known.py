@@ -14,7 +14,7 @@ import pytest
 import jaxte as te
 from jaxte.planning.graph import planned
 from jaxte.planning.indices.known import Known
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from tests.agreement import QUICK
 
 B, N = 3, 64

@@ -12,7 +12,7 @@ import pytest
 import jaxte as te
 from jaxte.planning.graph import planned
 from jaxte.planning.indices.lines import Line
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 
 N = 40
 Build = Callable[[te.Tensor], te.Tensor]

@@ -14,7 +14,7 @@ from jax import lax
 import jaxte as te
 from jaxte.planning.graph import planned
 from jaxte.planning.indices.shaped import Shaped
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from tests.agreement import interpreted
 
 NHWC = ("NHWC", "HWIO", "NHWC")

@@ -14,7 +14,7 @@ import pytest
 import jaxte as te
 from jaxte.planning.graph import planned
 from jaxte.planning.indices import rows
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 
 N, M, D = 22, 20, 3
 

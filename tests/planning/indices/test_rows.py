@@ -12,8 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.parts import Rows
+from jaxte.tensors.structure import Rows, topological_order
 
 POINTS, FACES = 12, 20
 

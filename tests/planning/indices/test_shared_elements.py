@@ -12,7 +12,7 @@ import pytest
 import jaxte as te
 from harness.sides import with_gradients
 from jaxte.planning.indices.shared_elements import Shared, with_shared_elements
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from tests.agreement import QUICK
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute
 
 k, m = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 3), "m")

@@ -11,8 +11,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.tensors.graph import topological_order
-from jaxte.tensors.parts import PartialSum
+from jaxte.tensors.structure import PartialSum, topological_order
 from jaxte.tensors.tensor import Compute, Placeholder
 from tests.agreement import QUICKEST
 from tests.points import points_of

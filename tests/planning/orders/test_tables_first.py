@@ -12,7 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 KINDS, LENGTH, WIDTH = 5, 40, 8

@@ -20,8 +20,7 @@ from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.roots import Root, roots_of
 from jaxte.frontends.jaxpr.guards.slopes import Guard, guard_of
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.graphs import ordered
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in, ordered
 
 _GUARDED = "not differentiated where its result is not chosen"
 _OF_SQUARE = "differentiated as a power of what the root is taken of"

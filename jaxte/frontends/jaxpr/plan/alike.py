@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.bridge.compiled.compiled import Compiled
+from jaxte.bridge.compiled.compile import Compiled
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 
 

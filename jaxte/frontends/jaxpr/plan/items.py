@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jaxte.bridge.compiled.compiled import Compiled
+from jaxte.bridge.compiled.compile import Compiled
 from jaxte.frontends.jaxpr.equations.stands import Instead
 from jaxte.frontends.jaxpr.plan.loops import Loop
 from jaxte.frontends.jaxpr.plan.measured import Measured, Place, Priced

@@ -11,7 +11,7 @@ from jaxte.bridge.given.extern import extern
 from jaxte.derivatives.overrides import Override
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.identity import filled_in
+from jaxte.lang.graphs import filled_in
 from jaxte.tensors.tensor import Tensor
 
 

@@ -33,9 +33,9 @@ from jaxte.frontends.jaxpr.plan.neighbours import is_shifted
 from jaxte.frontends.jaxpr.plan.overrides import bound_call, calls_itself, rule_of
 from jaxte.frontends.jaxpr.values.value import Kind, Value, of_tensor
 from jaxte.lang.expr import Axis
-from jaxte.lang.identity import among
-from jaxte.tensors.graph import topological_order
+from jaxte.lang.graphs import among
 from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 

@@ -11,7 +11,7 @@ from jax.tree_util import tree_structure
 
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.calls.outputs import Outputs
-from jaxte.bridge.compiled.compiled import Compiled, compiled
+from jaxte.bridge.compiled.compile import Compiled, compiled
 from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.derivatives.overrides import reached_with_derivatives
 from jaxte.frontends.jaxpr.equations.stands import Instead

@@ -22,7 +22,7 @@ from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, Expr, Read, as_expr, call
-from jaxte.tensors.constants import constant
+from jaxte.tensors.inputs import constant
 
 
 @raises(

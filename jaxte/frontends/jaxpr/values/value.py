@@ -9,7 +9,7 @@ from typing import Any
 from jaxte.frontends.jaxpr.values.positions import replaced
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, cast
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder
 from jaxte.tensors.tensor import Compute, Tensor

@@ -27,16 +27,15 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
-from jaxte.lang.identity import among, identical, place_of
+from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.operators import MULTIPLY
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Apply, Name
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Reduced
 from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Reshape, Step, Transpose
 from jaxte.lower.code.broadcasting import apply_steps
-from jaxte.lower.code.identifiers import identifier
+from jaxte.lower.code.lines import identifier
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, long_text

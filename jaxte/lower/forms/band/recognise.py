@@ -27,18 +27,29 @@ Several indices may be such lines at once, each on axes of its own, as those of 
 bands side by side: what 1 to 3 say holds for each of them, and all are of the same form.
 
 An infinity or NaN in ``Y`` or ``X`` reaches the other rows of its block in the second and third form, since ``0 * inf`` is NaN.
+
+The forms of a banded product, by blocks of rows and by slices, with what each costs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from math import prod
 
 from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
 from jaxte.lang.expr import Axis, Const, Expr, Reduce, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes
-from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.arrays.counts import total_flops
+from jaxte.lower.arrays.products import Einsum
+from jaxte.lower.body.candidates import Candidate
+from jaxte.lower.body.evaluator import Body
+from jaxte.lower.body.wanted import Wanted, way
+from jaxte.lower.code.spec import Array, Dry, Refusal, array, on_names
+from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
 from jaxte.lower.forms.band.spec import (
     COLUMN,
     DIAGONAL,
@@ -48,15 +59,17 @@ from jaxte.lower.forms.band.spec import (
     WEIGHTED,
     Band,
     BandSpec,
+    Dims,
     Part,
     dims_of,
 )
 from jaxte.lower.forms.band.strided_columns import column_roles, recognise_columns
+from jaxte.lower.forms.band.write_blocks import band_source, blocks_of
 from jaxte.lower.match.index_terms import Form
 from jaxte.lower.match.two_operands import Operand, two_operands
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.intervals import known
+from jaxte.sets.intervals import extent_of, known
 
 _SEVERAL = "more than one index mixes axes"
 
@@ -211,3 +224,60 @@ def _reach(roles: _Roles, guards: Sequence[Expr]) -> tuple[int, int] | Refusal:
     if guards and not held.is_equal(IntegerSet(pair, (line >= low, line < high))):
         return Refusal("the conditions are not those of columns that exist")
     return low, high
+
+
+BLOCKS = "block-skew"
+SLICES = "shifted products"
+
+
+def band_candidates(body: Body, spec: BandSpec, wanted: Wanted) -> Iterator[Candidate]:
+    """Blocks of rows against the columns that they meet, skewed by reshape; one slice after the other."""
+    blocks = partial(band_source, spec, skewed=skewed_band(spec))
+    yield way(body, wanted, BLOCKS, band_work(spec), spec.operands, partial(blocks, assign=body.shared))
+    refusal = refusal_of_slices(spec, body.policy.facts)
+    if refusal is None:
+        slices = partial(slices_source, spec, assign=body.shared)
+        yield way(body, wanted, SLICES, slices_work(spec, body.policy.facts), spec.operands, slices)
+    elif refusal.reason:
+        body.report.refuse(SLICES, refusal.reason)
+
+
+def skewed_band(spec: BandSpec) -> int:
+    """The number of the band whose blocks are the least work; the last one of those alike, which is next in memory."""
+    return min(
+        range(len(spec.bands)), key=lambda n: (blocks_of(spec.bands[n]).entries / _points(spec.bands[n]), -n)
+    )
+
+
+def _points(band: Band) -> int:
+    return band.rows * band.window
+
+
+def band_work(spec: BandSpec, width: int = 4) -> Work:
+    """The work of ``spec`` in elements of ``width`` bytes: products counted from its nodes, copies as XLA was seen to make them."""
+    skewed = skewed_band(spec)
+    blocks, outer = blocks_of(spec.bands[skewed]), [b for n, b in enumerate(spec.bands) if n != skewed]
+    sizes = {
+        role: int(a.hi)
+        for d in (spec.first, spec.second)
+        for role, a in zip(d.roles, d.array.axes, strict=True)
+    }
+    entries = blocks.entries * prod(map(_points, outer))
+    dry = Dry()
+    flops = total_flops(dry.roots(band_source(spec, on_names(spec.operands), dry, skewed)), extent_of, Einsum)
+    band = width * entries * prod(sizes[a] for a in _band_axes(spec))
+    second = blocks.columns * prod(b.columns for b in outer) * prod(sizes[a] for a in _own(spec.second))
+    plain = width * second * (blocks.spans + 1) / blocks.spans
+    times = prod(b.window for b in outer)
+    return Work(dot=flops, stream=4 * band + 2 * plain, kernel=4 + 4 * times, temporaries=band)
+
+
+def _own(dims: Dims) -> set[Axis]:
+    return {role for role in dims.roles if isinstance(role, Axis)}
+
+
+def _band_axes(spec: BandSpec) -> set[Axis]:
+    """The axes beside the band itself in what stands on its rows and diagonals."""
+    if spec.kind == SCORES:
+        return {role for role in spec.out if isinstance(role, Axis)}
+    return _own(spec.first)

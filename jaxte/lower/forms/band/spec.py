@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from jaxte.algebra.product import multiplied
 from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.lang.identity import among, place_of
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.walk import free_axes, reads_of
-from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped

@@ -24,7 +24,7 @@ from math import gcd, lcm
 
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Const, Expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, TRANSPOSED, Band, BandSpec, Part, dims_of

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import ONE, Const, Expr, as_expr
-from jaxte.lower.arrays.leaves import Name, Number, Typed
+from jaxte.lower.arrays.elementwise import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, Parts, Stacked, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Range

@@ -21,11 +21,10 @@ from math import prod
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import free_axes
-from jaxte.lower.arrays.elementwise import Apply, Cast, Kept
-from jaxte.lower.arrays.leaves import Name, Number, Typed
+from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import Reduced

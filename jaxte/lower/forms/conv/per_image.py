@@ -21,7 +21,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis, as_expr
 from jaxte.lower.arrays.counts import bytes_of, flops
-from jaxte.lower.arrays.leaves import Name, Number, Typed
+from jaxte.lower.arrays.elementwise import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, MapOver, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Tensordot

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from jaxte.lang.expr import ZERO, Const, Expr, Var
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.leaves import Number, Typed
+from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.arrays.steps import Reshape, Step, Transpose

@@ -18,8 +18,7 @@ from jaxte.lang.expr import Axis, Read, as_expr
 from jaxte.lang.operators import AND, LESS, LESS_EQUAL, SELECT
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.arrays.data import OneHot
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Name, Number, size
+from jaxte.lower.arrays.elementwise import Apply, Name, Number, size
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate, choose
 from jaxte.lower.body.evaluator import Body

@@ -16,7 +16,7 @@ from jaxte.algebra.product import multiplied, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Const, Expr, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.functions import isfinite, isnan
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, EQUAL, GREATER, MULTIPLY, OR, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.body.candidates import Candidate, Search

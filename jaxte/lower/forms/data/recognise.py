@@ -15,7 +15,7 @@ from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
 from jaxte.autodiff.sums.cheap import LongPositions, Positions
 from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
-from jaxte.lang.identity import among, identical, place_of
+from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute

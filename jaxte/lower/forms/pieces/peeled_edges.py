@@ -24,7 +24,7 @@ from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
-from jaxte.lower.arrays.leaves import Full, Number
+from jaxte.lower.arrays.elementwise import Full, Number
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.body.candidates import Candidate, Chosen, chosen

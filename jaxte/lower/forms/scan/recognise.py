@@ -30,7 +30,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
@@ -38,8 +38,7 @@ from jaxte.lower.code.spec import Array, Refusal, array
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms, positive
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.reducers import builtin_reducer
-from jaxte.tensors.wide_reads import wide_dtype, wide_recurrence
+from jaxte.tensors.reducers import builtin_reducer, wide_dtype, wide_recurrence
 
 
 @dataclass(frozen=True, slots=True)

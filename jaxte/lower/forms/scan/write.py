@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaxte.lang.expr import ZERO, Const, Expr, Reducer, Symbol
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lang.operators import SELECT
 from jaxte.lower.arrays.data import Call
-from jaxte.lower.arrays.elementwise import Apply, Cast
-from jaxte.lower.arrays.leaves import Full, Name, Typed
+from jaxte.lower.arrays.elementwise import Apply, Cast, Full, Name, Typed
 from jaxte.lower.arrays.loops import Item, Scanned, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import OPS, Cumulative, Prefixes, filled, identity_of, node_of

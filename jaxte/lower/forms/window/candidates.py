@@ -7,7 +7,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Read, Reduce
-from jaxte.lang.identity import identical
+from jaxte.lang.graphs import identical
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search
 from jaxte.lower.body.evaluator import Body

@@ -32,7 +32,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes
 from jaxte.lower.code.spec import Array, Refusal, array

@@ -19,9 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from jaxte.lang.expr import ZERO, Expr, Read, as_expr
-from jaxte.lang.identity import identical
-from jaxte.lower.arrays.elementwise import Kept
-from jaxte.lower.arrays.leaves import Name, Typed
+from jaxte.lang.graphs import identical
+from jaxte.lower.arrays.elementwise import Kept, Name, Typed
 from jaxte.lower.arrays.loops import Each, Folded, Loop, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.reductions import OPS, ReduceWindow, combined, filled, identity_of

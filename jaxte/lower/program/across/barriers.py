@@ -8,8 +8,7 @@ from dataclasses import replace
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays.data import DynamicUpdate, Updated
-from jaxte.lower.arrays.elementwise import Apply, Kept
-from jaxte.lower.arrays.leaves import Name, Number
+from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number
 from jaxte.lower.arrays.loops import MapOver, Sums
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Convolution, Einsum

@@ -16,7 +16,7 @@ from itertools import groupby
 
 from jaxte.lang.graphs import ordered
 from jaxte.lower.arrays.data import Call, Output
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Each
 from jaxte.lower.arrays.node import Node, nodes_below, rebuilt
 from jaxte.lower.arrays.views import View

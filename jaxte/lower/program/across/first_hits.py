@@ -33,7 +33,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
-from jaxte.lang.identity import Members
+from jaxte.lang.graphs import Members
 from jaxte.lang.operators import AND, EQUAL, FLOOR_DIVIDE, NOT, OR, SELECT
 from jaxte.lang.walk import depends_on, nodes_outside, substitute
 from jaxte.lower.cost.policy import ANY, Policy

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.lower.arrays.elementwise import Kept
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Kept, Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range
 from jaxte.lower.arrays.views import View

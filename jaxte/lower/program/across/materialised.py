@@ -10,7 +10,7 @@ from math import prod
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.default_work import expensive_calls, is_contraction

@@ -16,12 +16,11 @@ from jaxte.lang.expr import as_expr
 from jaxte.lang.operators import DIVIDE, LESS, MULTIPLY
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays.data import CLIP, FILL, Gather
-from jaxte.lower.arrays.elementwise import Apply, Cast
-from jaxte.lower.arrays.leaves import Name, Number, size
+from jaxte.lower.arrays.elementwise import Apply, Cast, Name, Number, size
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.steps import ALL, NEW, Index
 from jaxte.lower.arrays.views import Broadcast, View
-from jaxte.lower.code.identifiers import Names
+from jaxte.lower.code.lines import Names
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 
 Flows = dict[str, frozenset[str]]

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from jaxte.algebra.product import multiplied, product_of
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.lower.arrays.reductions import OPS
 from jaxte.lower.cost.work import points
@@ -28,8 +28,8 @@ from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import tidy
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
+from jaxte.tensors.reducers import with_wide_reads
 from jaxte.tensors.tensor import Compute, Tensor
-from jaxte.tensors.wide_reads import with_wide_reads
 
 
 def with_segments(planned: Tiling) -> Tiling:

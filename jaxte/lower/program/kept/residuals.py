@@ -11,8 +11,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Read, Reduce, Var, as_expr
-from jaxte.lang.graphs import reached
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among, reached
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.binomial import computed_again
 from jaxte.lower.cost.policy import AUTO, DEFAULT, Policy
@@ -23,8 +22,8 @@ from jaxte.lower.tiles.sizes import Large
 from jaxte.meaning.feeds import sizes_in, told_sizes
 from jaxte.planning.indices.shared_elements import is_kept
 from jaxte.sets.intervals import extent_of
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay, definitions_in, with_siblings
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 

@@ -14,18 +14,18 @@ from jax import lax
 from jaxte.derivatives.reverse import differentiate
 from jaxte.lang import functions as f
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Read, Reduce
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.text import text
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.forms.conv.write import convolution_source
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
-from jaxte.tensors.graph import topological_order
 from jaxte.tensors.inputs import placeholder, var
 from jaxte.tensors.reductions import max as te_max
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.reductions import sum as te_sum
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.emitted import check, feeds, nodes, run, split_guard, sum_of, text_of
 from tests.lowered import recognise_convolution

@@ -14,7 +14,7 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder
 from tests.agreement import QUICK
 from tests.lowered import arrays_for, program_of

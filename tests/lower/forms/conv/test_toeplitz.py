@@ -11,7 +11,7 @@ from jax import lax
 import jaxte as te
 from jaxte.bridge.calls import options
 from jaxte.bridge.tuning import tuning
-from jaxte.lang.identity import place_of
+from jaxte.lang.graphs import place_of
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lang.identity import among
-from jaxte.tensors.graph import topological_order
+from jaxte.lang.graphs import among
+from jaxte.tensors.structure import topological_order
 
 SCATTERS = ("scatter-add", "one-hot product")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import ANY, Policy
-from jaxte.lower.forms.pieces.short_reduction import WRITTEN_OUT
+from jaxte.lower.forms.window.unrolled import WRITTEN_OUT
 from jaxte.lower.program.plan import lower
 from tests.agreement import QUICK, compiled_run
 from tests.lowered import arrays_for, inputs_of, load_program

@@ -6,8 +6,7 @@ import re
 
 import jaxte as te
 from jaxte.lang.operators import ADD, MULTIPLY
-from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.leaves import Name
+from jaxte.lower.arrays.elementwise import Apply, Name
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.code.vocabulary import Statement
 from jaxte.lower.program.across.equal_values import Naming, with_equal_values_once

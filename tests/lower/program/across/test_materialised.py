@@ -12,7 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lower.program.across.materialised import materialised
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 
 X = te.placeholder((8, 96, 128), name="X")
 C = te.placeholder((8, 96, 32), name="C")

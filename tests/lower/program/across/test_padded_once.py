@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.padded_once import paddings
-from jaxte.tensors.graph import topological_order
+from jaxte.tensors.structure import topological_order
 from tests.agreement import QUICK
 from tests.lowered import check, text_of
 

@@ -8,7 +8,7 @@ from math import log2, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
-from jaxte.lang.identity import among, identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lower.arrays.counts import total_flops, total_reordered
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate, Search

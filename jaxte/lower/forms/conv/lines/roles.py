@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.broadcasting import finished
 from jaxte.lower.code.lettered_array import Shaped, letters_of, shaped

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Total, loop
