@@ -18,11 +18,11 @@ import pytest
 LAYERS = (
     "lang.budget",
     "lang.errors",
-    "lang.graphs",
     "lang.other_names",
     "lang.checks",
     "lang.dtypes",
     "lang.operators",
+    "lang.graphs",
     "lang.nodes.interning",
     "lang.numbers",
     "lang.nodes.arithmetic",
