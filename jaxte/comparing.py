@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from jaxte.bridge.calls.arrays import is_array
+from jaxte.bridge.calls.outputs import is_array
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.jaxpr.raised import Raised

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from jaxte import ops
-from jaxte.bridge.calls.arrays import is_array
+from jaxte.bridge.calls.outputs import is_array
 from jaxte.bridge.functions.builder_function import Array
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError

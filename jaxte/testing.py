@@ -11,7 +11,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 
 from jaxte.bridge.calls.arguments import signature_of
-from jaxte.bridge.calls.arrays import is_array, is_static
+from jaxte.bridge.calls.outputs import is_array, is_static
 from jaxte.bridge.functions.evaluate import as_function, placeholders_of
 from jaxte.bridge.functions.function import GraphFunction
 from jaxte.bridge.functions.function_methods import Function

@@ -9,7 +9,7 @@ from jaxte.algebra.shift_invariance import without_effect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.alike import passed_alike
 from jaxte.autodiff.sums.blocks import zero_adjoint
-from jaxte.autodiff.sums.merge import merge, zero_of
+from jaxte.autodiff.sums.cheap import merge, zero_of
 from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_adjoint
 from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from jaxte.autodiff.sums.blocks import jacobian as direct_jacobian
-from jaxte.derivatives.forward import jvp_graph
+from jaxte.derivatives.forward import jvp_graph, transposed
 from jaxte.derivatives.overrides import Fdiff, Overrides
 from jaxte.derivatives.reverse import check_head, check_output, differentiate
-from jaxte.derivatives.transpose import transposed
 from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from jaxte.autodiff.sums.blocks import zero_adjoint, zeros
-from jaxte.autodiff.sums.merge import merge
+from jaxte.autodiff.sums.cheap import merge
 from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from jaxte.derivatives.forward import jvp_graph
+from jaxte.derivatives.forward import jvp_graph, transposed
 from jaxte.derivatives.overrides import (
     Override,
     check_covered,
@@ -16,7 +16,6 @@ from jaxte.derivatives.overrides import (
     listed_names,
 )
 from jaxte.derivatives.reverse import differentiate
-from jaxte.derivatives.transpose import transposed
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.graphs import among

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxte.autodiff.sums.blocks import diff_building_block
-from jaxte.autodiff.sums.merge import equal_by_normal_forms
+from jaxte.autodiff.sums.cheap import equal_by_normal_forms
 from jaxte.derivatives.overrides import Override, Overrides, by_fdiff, listed_names, overrides_of
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.derivatives.widened import widened, without_overrides

@@ -16,16 +16,15 @@ from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.masked_weights import with_masked_weights
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
-from jaxte.planning.indices.extrema import one_axis_apart
 from jaxte.planning.indices.fewer_elements import at_terms, with_elements
 from jaxte.planning.indices.lines import with_lines, with_turned_factors
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
+from jaxte.planning.indices.winners import by_doubling, one_axis_apart
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed, with_tables_first
 from jaxte.planning.orders.factor_pairs import in_pairs
 from jaxte.planning.orders.geometric import in_blocks
-from jaxte.planning.orders.winners import by_doubling
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.structure import mark_parts, topological_order

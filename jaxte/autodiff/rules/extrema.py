@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from jaxte.autodiff.rules.prefixes import first_along_others, own_axes
 from jaxte.autodiff.terms.beside import Held, beside, may_be_held, may_exist
 from jaxte.autodiff.terms.guards import guard, through_guards
 from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, points_of
-from jaxte.autodiff.terms.repeated import first_along_others, own_axes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among

@@ -1,12 +1,19 @@
-"""Which reductions are cumulative: over all elements up to a position that moves with one axis of the output."""
+"""Which reductions are cumulative: over all elements up to a position that moves with one axis of the output.
+
+Results that are repeated: ``y[i, j] = prod over k of x[i, k]`` is the same for all ``j``, and so is its derivative.
+
+What flows into the copies is added up before it meets the slope, ``g[i] = sum over j of H[i, j]``, so that the adjoint takes as many points as
+the products and the head together have, not as many as all copies of the products.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import Axis, Expr, Reduce, conjunction, conjuncts
-from jaxte.lang.walk import substitute
+from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce, conjunction, conjuncts
+from jaxte.lang.graphs import among
+from jaxte.lang.walk import free_axes, substitute
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.intervals import known
@@ -82,3 +89,21 @@ def _limit(condition: Expr, axis: Axis, outer: Sequence[Axis]) -> Limit | None:
     if abs(own) != 1 or len(moving) != 1 or len(rest.terms) != 1 or abs(rest.coefficient(moving[0])) != 1:
         return None
     return moving[0], from_linear(rest if own == -1 else rest * -1), own == -1
+
+
+def own_axes(tensor: Compute) -> list[Axis]:
+    """The axes that the elements of ``tensor``, a reduction, differ along; with those of a size that is not known."""
+    depends = free_axes(tensor.body)
+    return [a for a in tensor.axes if a in depends or not _is_repeated(a)]
+
+
+def _is_repeated(axis: Axis) -> bool:
+    """Whether there surely are several elements along ``axis``."""
+    return (known(axis.extent) or 0) > 1
+
+
+def first_along_others(tensor: Compute) -> Read:
+    """The element of ``tensor`` that stands for those along the axes that it is repeated along."""
+    own = own_axes(tensor)
+    at: list[Expr] = [a if among(a, own) else ZERO for a in tensor.axes]
+    return Read(tensor, at)

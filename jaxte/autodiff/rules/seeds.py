@@ -1,6 +1,6 @@
 """The element of a head that flows into a body: read from the head, the head's own expression in its place, or a sum over copies.
 
-The results of a reduction may be repeated (:mod:`jaxte.autodiff.terms.repeated`): the head is summed over the copies before it flows in.
+The results of a reduction may be repeated (:mod:`jaxte.autodiff.rules.prefixes`): the head is summed over the copies before it flows in.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from jaxte.algebra.data import Points
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.sums import signed_terms
+from jaxte.autodiff.rules.prefixes import own_axes
 from jaxte.autodiff.rules.reductions import reduction_contributions
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.lattice import LatticeSum
-from jaxte.autodiff.terms.repeated import own_axes
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import support
 from jaxte.autodiff.terms.zeros import eliminate, lift_guards

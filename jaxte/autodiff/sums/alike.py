@@ -12,7 +12,7 @@ from dataclasses import replace
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.blocks import contributions_to, target_axes
-from jaxte.autodiff.sums.merge import typed
+from jaxte.autodiff.sums.cheap import typed
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, as_expr

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, contributions_of_reduction, free_of_guards, seed_of
-from jaxte.autodiff.sums.cheap import allowed, cheaper, taken
-from jaxte.autodiff.sums.merge import merge, typed, zero_of
+from jaxte.autodiff.sums.cheap import allowed, cheaper, merge, taken, typed, zero_of
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.scalar import Contribution, contributions

@@ -20,7 +20,7 @@ from jaxte.algebra.simplify import collect
 from jaxte.algebra.sums import signed_terms
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.blocks import contributions_to, target_axes
-from jaxte.autodiff.sums.merge import typed
+from jaxte.autodiff.sums.cheap import typed
 from jaxte.autodiff.terms.guards import negate, plus
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import summands

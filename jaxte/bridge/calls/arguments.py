@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflatten
 
-from jaxte.bridge.calls.arrays import canonical_dtype, is_array, is_static, plain_array, refuse_masked
+from jaxte.bridge.calls.outputs import canonical_dtype, is_array, is_static, plain_array, refuse_masked
 from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, FeedError, JaxteError

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxte.bridge.calls.arrays import x64_enabled
+from jaxte.bridge.calls.outputs import x64_enabled
 from jaxte.bridge.compiled.choice_lines import called, lines_of, table
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING

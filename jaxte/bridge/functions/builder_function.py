@@ -19,10 +19,9 @@ from jaxte.bridge.calls.arguments import (
     signature_of,
     split,
 )
-from jaxte.bridge.calls.arrays import is_array, needs_look, x64_enabled
 from jaxte.bridge.calls.lifted import OfArrays
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
-from jaxte.bridge.calls.outputs import check_inputs, collect_outputs
+from jaxte.bridge.calls.outputs import check_inputs, collect_outputs, is_array, needs_look, x64_enabled
 from jaxte.bridge.compiled.compile import Compiled, compiled
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import BUILDING, PickledByName, found_under, lazy

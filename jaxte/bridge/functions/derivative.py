@@ -13,7 +13,7 @@ import jax
 from jax.tree_util import tree_leaves
 
 from jaxte.bridge.calls.arguments import has_tensor
-from jaxte.bridge.calls.arrays import is_array
+from jaxte.bridge.calls.outputs import is_array
 from jaxte.bridge.compiled.explain import Explanation
 from jaxte.bridge.functions.evaluate import Explained, as_function
 from jaxte.bridge.functions.function_methods import Function

@@ -11,9 +11,15 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeAlias, TypedDict, Type
 
 import jax
 
-from jaxte.bridge.calls.arrays import is_array, needs_look, x64_enabled
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
-from jaxte.bridge.calls.outputs import NamedInputs, check_inputs, collect_outputs
+from jaxte.bridge.calls.outputs import (
+    NamedInputs,
+    check_inputs,
+    collect_outputs,
+    is_array,
+    needs_look,
+    x64_enabled,
+)
 from jaxte.bridge.compiled.compile import Compiled, Graph, compiled
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jaxte.bridge.primitive.linearized import Linearized, Transposed, heads_of
 from jaxte.bridge.primitive.program import BACKWARD, Program, program
+from jaxte.derivatives.forward import reached_from, transposed
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
-from jaxte.derivatives.transpose import reached_from, transposed
 from jaxte.lower.program.kept.residuals import add_sizes
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Tensor

@@ -14,10 +14,9 @@ from jaxte.autodiff.terms.beside import within
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
 from jaxte.derivatives.accumulation import accumulation_order, sources_of
-from jaxte.derivatives.forward import jvp_graph
+from jaxte.derivatives.forward import jvp_graph, reached_from, transposed
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.derivatives.reverse import vjp_graph
-from jaxte.derivatives.transpose import reached_from, transposed
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.program.kept.residuals import saved_tensors, sizes_told
 from jaxte.planning.asked import planned_with

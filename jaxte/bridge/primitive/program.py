@@ -20,9 +20,9 @@ from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
 from jaxte.bridge.primitive.sizes import in_one_form, is_symbolic
 from jaxte.bridge.primitive.told import told
 from jaxte.derivatives.accumulation import accumulation_order
+from jaxte.derivatives.forward import reached_from
 from jaxte.derivatives.overrides import Override, by_fdiff, check_overrides
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
-from jaxte.derivatives.transpose import reached_from
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import LoweringError
 from jaxte.lower.apart.differences import APART

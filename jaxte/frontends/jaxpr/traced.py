@@ -20,7 +20,7 @@ import numpy as np
 from jax.tree_util import tree_flatten, tree_unflatten
 
 from jaxte.bridge.calls.arguments import has_tensor
-from jaxte.bridge.calls.arrays import x64_enabled
+from jaxte.bridge.calls.outputs import x64_enabled
 from jaxte.frontends.jaxpr.equations.steps import known_array
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.moving import Wanted

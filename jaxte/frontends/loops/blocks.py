@@ -7,7 +7,7 @@ from math import prod
 
 from jaxte.frontends.loops.clocks import Clocks, Nest, Search
 from jaxte.frontends.loops.dataflow import Dataflow
-from jaxte.frontends.loops.equations import Equation, Stand
+from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Reduce
 from jaxte.lang.graphs import circles, reached
 from jaxte.lang.walk import postorder, reads_of

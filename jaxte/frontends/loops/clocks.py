@@ -12,8 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import TypeVar
 
-from jaxte.frontends.loops.equations import Equation, Stand
-from jaxte.frontends.loops.program import Counter
+from jaxte.frontends.loops.program import Counter, Equation, Stand
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
 from jaxte.lang.graphs import circles
 from jaxte.lang.walk import reads_of, substitute

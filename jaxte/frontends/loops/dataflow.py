@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
-from jaxte.frontends.loops.equations import Equation, Stand
-from jaxte.frontends.loops.program import Cell, Program, Statement, Variable
+from jaxte.frontends.loops.program import Cell, Equation, Program, Stand, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
 from jaxte.lang.budget import Exhausted
 from jaxte.lang.errors import DefinitionError

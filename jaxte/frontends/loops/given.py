@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.derivatives.regions import give
 from jaxte.frontends.loops.dataflow import Dataflow
-from jaxte.frontends.loops.equations import Equation
-from jaxte.frontends.loops.program import Marked
+from jaxte.frontends.loops.program import Equation, Marked
 from jaxte.frontends.loops.states import Timed
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.functions import select

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jaxte.frontends.loops.clocks import Clocks, Nest
-from jaxte.frontends.loops.equations import Equation, Stand
 from jaxte.frontends.loops.given import Made
+from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.frontends.loops.rotated import Row, rotated
 from jaxte.frontends.loops.states import Timed
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, conjunction

@@ -1,4 +1,7 @@
-"""A program: variables, the counters of loops, and statements that write one element, each at a time that its place in the loops gives."""
+"""A program: variables, the counters of loops, and statements that write one element, each at a time that its place in the loops gives.
+
+Equations of a program: what a statement writes, or what an array holds, over axes; they read each other, in circles too.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jaxte.frontends.text.tree import Span
-from jaxte.lang.expr import Axis, Expr, Read, as_expr
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, as_expr
 from jaxte.lang.walk import free_axes
 from jaxte.sets.tabulate import evaluate_index
-from jaxte.tensors.shapes import Shape
+from jaxte.tensors.shapes import Shape, as_extent
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 
@@ -153,3 +156,37 @@ class Program:
     def instance(self, statement: Statement, point: Mapping[Axis, int]) -> str:
         """The iteration of ``statement`` at ``point``, as in ``i = 3, j = 0``."""
         return ", ".join(f"{c.name} = {c.at(point)}" for c in statement.counters)
+
+
+class Stand(Placeholder):
+    """What stands in expressions for the tensor of an equation."""
+
+    __slots__ = ("equation",)
+
+    def __init__(self, equation: Equation) -> None:
+        super().__init__(equation.name, tuple(as_extent(a.extent) for a in equation.axes), equation.dtype)
+        self.equation = equation
+
+
+@dataclass(eq=False)
+class Equation:
+    """``name[axes] = body``, within ``domain``; the body reads other equations by their :class:`Stand`.
+
+    Attributes:
+        statement: that it is the value of; None for what elements of an array hold.
+        counters: of the loops around it.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    domain: Expr
+    dtype: str
+    statement: Statement | None = None
+    body: Expr = TRUE
+
+    def __post_init__(self) -> None:
+        self.stand = Stand(self)
+
+    def says(self, body: Expr) -> None:
+        """Its body is ``body`` from here on: an equation may read others that read it."""
+        self.body = body

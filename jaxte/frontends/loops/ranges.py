@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.loops.choices import Choices
-from jaxte.frontends.loops.idioms import over_positions
-from jaxte.frontends.loops.jumps import (
+from jaxte.frontends.loops.idioms import (
     Counted,
     assignment,
     jumps_in,
+    over_positions,
     stop_unless,
     unless,
     without_jumps,

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.expressions import Frame, Redo
-from jaxte.frontends.loops.idioms import exchanges, is_handed_over
-from jaxte.frontends.loops.jumps import counted
+from jaxte.frontends.loops.idioms import counted, exchanges, is_handed_over
 from jaxte.frontends.loops.program import Program, Variable
 from jaxte.frontends.loops.ranges import NO_BOUND
 from jaxte.frontends.loops.recorder import Recorder

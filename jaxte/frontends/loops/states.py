@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jaxte.frontends.loops.clocks import Clocks
-from jaxte.frontends.loops.equations import Equation
+from jaxte.frontends.loops.program import Equation
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, conjunction
 from jaxte.lang.functions import select
 from jaxte.lang.graphs import among

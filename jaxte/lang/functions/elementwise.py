@@ -1,9 +1,9 @@
-"""The functions of the table of scalar functions, each documented by its row."""
+"""The functions of the table of scalar functions, each documented by its row, and functions that are made of these."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, TypeAlias, overload
 
 import numpy.typing as npt
 
@@ -11,24 +11,109 @@ from jaxte.lang.checks import typed, wants_arguments
 from jaxte.lang.dtypes import is_complex, is_integer
 from jaxte.lang.errors import DtypeError
 from jaxte.lang.expr import Expr, ScalarLike, apply, as_expr
+from jaxte.lang.functions.choices import select
 from jaxte.lang.functions.numbers import ArrayT, Number, Operands, Result
 from jaxte.lang.operators import Operand
 from jaxte.lang.scalars.table import TABLE
 
-# fmt: off
 __all__ = [
     "relu6",
-    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf", "isfinite",
-    "add", "subtract", "multiply", "divide", "true_divide", "floor_divide", "mod", "remainder", "power", "pow",
-    "negative", "maximum", "minimum", "abs", "sign", "floor", "ceil", "trunc", "round",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "invert", "left_shift", "right_shift",
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp",
-    "sqrt", "rsqrt", "cbrt", "square", "reciprocal", "hypot",
-    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "arcsin", "arccos", "arctan", "arctan2",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "arcsinh", "arccosh", "arctanh",
-    "erf", "erfc", "erfinv", "lgamma", "gammaln", "digamma", "polygamma",
-    "sigmoid", "log_sigmoid", "softplus", "relu", "gelu", "silu", "swish", "real", "imag", "conj", "conjugate", "stop_gradient",
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "add",
+    "subtract",
+    "multiply",
+    "divide",
+    "true_divide",
+    "floor_divide",
+    "mod",
+    "remainder",
+    "power",
+    "pow",
+    "negative",
+    "maximum",
+    "minimum",
+    "abs",
+    "sign",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "bitwise_not",
+    "invert",
+    "left_shift",
+    "right_shift",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log2",
+    "log10",
+    "log1p",
+    "logaddexp",
+    "sqrt",
+    "rsqrt",
+    "cbrt",
+    "square",
+    "reciprocal",
+    "hypot",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "arcsin",
+    "arccos",
+    "arctan",
+    "arctan2",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "arcsinh",
+    "arccosh",
+    "arctanh",
+    "erf",
+    "erfc",
+    "erfinv",
+    "lgamma",
+    "gammaln",
+    "digamma",
+    "polygamma",
+    "sigmoid",
+    "log_sigmoid",
+    "softplus",
+    "relu",
+    "gelu",
+    "silu",
+    "swish",
+    "real",
+    "imag",
+    "conj",
+    "conjugate",
+    "stop_gradient",
+    "clip",
+    "leaky_relu",
+    "elu",
+    "heaviside",
 ]
+
+# fmt: off
+
 
 _REAL = {
     "floor_divide", "mod", "floor", "ceil", "trunc", "logaddexp", "cbrt", "hypot", "atan2", "relu",
@@ -209,3 +294,62 @@ def polygamma(n: Any, x: Any, /) -> Any:
     if not is_integer(order.dtype):
         raise DtypeError(f"te.polygamma({n!r}, ...): the order is a {order.dtype}; give an integer")
     return apply(TABLE["polygamma"].op, order, _operand("polygamma", x))
+
+
+Parameter: TypeAlias = Operand[Number, Result] | Number
+
+
+@overload
+def clip(  # type: ignore[overload-overlap]
+    x: Operand[Number, Result], lo: Parameter[Result], hi: Parameter[Result]
+) -> Result: ...
+@overload
+def clip(x: ArrayT, lo: ArrayT | Number, hi: ArrayT | Number) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
+def clip(x: ScalarLike, lo: ScalarLike, hi: ScalarLike) -> Expr: ...
+@wants_arguments
+def clip(x: Any, lo: Any, hi: Any) -> Any:
+    """``minimum(maximum(x, lo), hi)``. Derivative: 1 between the bounds, 1/2 at a bound, 0 beyond."""
+    return minimum(maximum(x, lo), hi)
+
+
+@overload
+def leaky_relu(  # type: ignore[overload-overlap]
+    x: Operand[Number, Result], negative_slope: Parameter[Result] = 0.01
+) -> Result: ...
+@overload
+def leaky_relu(x: ArrayT, negative_slope: ArrayT | Number = 0.01) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
+def leaky_relu(x: ScalarLike, negative_slope: ScalarLike = 0.01) -> Expr: ...
+@wants_arguments
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """``x`` for ``x >= 0``, else ``negative_slope * x``. Derivative: 1 for ``x >= 0``, else the slope."""
+    return select(x >= 0, x, negative_slope * x)
+
+
+@overload
+def elu(  # type: ignore[overload-overlap]
+    x: Operand[Number, Result], alpha: Parameter[Result] = 1.0
+) -> Result: ...
+@overload
+def elu(x: ArrayT, alpha: ArrayT | Number = 1.0) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
+def elu(x: ScalarLike, alpha: ScalarLike = 1.0) -> Expr: ...
+@wants_arguments
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """``x`` for ``x > 0``, else ``alpha * expm1(x)``. Derivative: 1 for ``x > 0``, else ``alpha * exp(x)``."""
+    return select(x > 0, x, alpha * expm1(x))
+
+
+@overload
+def heaviside(  # type: ignore[overload-overlap]
+    x: Operand[Number, Result], h: Parameter[Result]
+) -> Result: ...
+@overload
+def heaviside(x: ArrayT, h: ArrayT | Number) -> ArrayT: ...  # type: ignore[overload-overlap]
+@overload
+def heaviside(x: ScalarLike, h: ScalarLike) -> Expr: ...
+@wants_arguments
+def heaviside(x: Any, h: Any) -> Any:
+    """0 for ``x < 0``, 1 for ``x > 0``, ``h`` at 0. Derivatives: zero to x, 1 to h at 0."""
+    return select(x < 0, 0.0, select(x > 0, 1.0, select(x == 0, h, x)))

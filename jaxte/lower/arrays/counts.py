@@ -11,7 +11,7 @@ from math import log2, prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.graphs import reached
-from jaxte.lower.arrays import data, elementwise, loops, products, reductions, steps, views
+from jaxte.lower.arrays import data, elementwise, loops, products, steps, views
 from jaxte.lower.arrays.node import Node, nodes_below
 
 Size = Callable[[Expr], int]
@@ -43,11 +43,11 @@ def points(node: Node, size: Size = at_least) -> int:
             return elements((*lhs.shape, *rhs.shape[1:]), size)
         case products.Convolution():
             return elements(node.shape, size) * elements(window(node).values(), size)
-        case reductions.ReduceWindow():
+        case products.ReduceWindow():
             return elements(node.shape, size) * prod(node.sizes)
-        case reductions.Reduced(array=array):
+        case products.Reduced(array=array):
             return elements(array.shape, size)
-        case reductions.Combined(arrays=arrays) | reductions.Prefixes(arrays=arrays):
+        case products.Combined(arrays=arrays) | products.Prefixes(arrays=arrays):
             return elements(arrays[0].shape, size) * len(arrays)
         case data.Scatter(values=values):
             return elements(values.shape, size)
@@ -69,9 +69,9 @@ def flops(node: Node, size: Size = at_least) -> float:
         case products.Fourier(axes=axes):
             count = elements((node.shape[n] for n in axes), size)
             return 2.5 * log2(max(count, 2)) * elements(node.shape, size)
-        case elementwise.Apply() | reductions.Cumulative() | reductions.Prefixes() | data.Scatter():
+        case elementwise.Apply() | products.Cumulative() | products.Prefixes() | data.Scatter():
             return float(points(node, size))
-        case reductions.Reduced() | reductions.Combined() | reductions.ReduceWindow():
+        case products.Reduced() | products.Combined() | products.ReduceWindow():
             return float(points(node, size))
     return 0.0
 

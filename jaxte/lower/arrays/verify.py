@@ -11,7 +11,7 @@ from functools import singledispatch
 from math import prod
 
 from jaxte.lang.expr import Expr
-from jaxte.lower.arrays import data, elementwise, loops, reductions, views
+from jaxte.lower.arrays import data, elementwise, loops, products, views
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, nodes_below
 from jaxte.lower.arrays.steps import Entry, Index, New, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
 from jaxte.sets.intervals import known
@@ -169,7 +169,7 @@ def _(node: data.Updated) -> None:
 
 
 @_verify.register
-def _(node: reductions.Reduced) -> None:
+def _(node: products.Reduced) -> None:
     ndim = len(node.array.shape)
     if any(not -ndim <= axis < ndim for axis in node.axes or ()):
         raise ArrayError(f"axes {node.axes} of {ndim} dimensions")

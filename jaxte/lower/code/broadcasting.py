@@ -10,7 +10,7 @@ from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply, Number, Typed
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import Reduced
+from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.arrays.steps import (
     ALL,
     NEW,

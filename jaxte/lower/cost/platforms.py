@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jaxte.lang.errors import LoweringError
-from jaxte.lower.arrays.kernels import INTERPRETER, MOSAIC, TRITON
+from jaxte.lower.arrays.data import INTERPRETER, MOSAIC, TRITON
 from jaxte.lower.cost.paces import CPU_ASKED, CPU_PACES, Asked, Paces
 from jaxte.planning.asked import Intermediates
 

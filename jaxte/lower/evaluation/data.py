@@ -1,6 +1,8 @@
 """The values of gathers, scatters, slices at positions that are data, and of calls.
 
 Facts that a node states of its positions, and that XLA trusts, are asked here: that they are inside, and that no two are the same.
+
+The values of kernels, block by block.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import numpy as np
 from jaxte.lower.arrays import data
 from jaxte.lower.arrays.node import ArrayError, Node
 from jaxte.lower.evaluation.frame import Frame, Rules, Value
+from jaxte.lower.evaluation.loops import all_turns
 from jaxte.meaning.rounding import converted, widened
 
 _METHODS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
@@ -125,6 +128,22 @@ def _block(starts: Sequence[int], sizes: Sequence[int], shape: Sequence[int]) ->
     return tuple(slice(s, s + e) for s, e in zip(starts, sizes, strict=True))
 
 
+def _loaded(node: data.Loaded, at: Frame) -> Value:
+    array = at.value(node.array)
+    begins = [0 if s is None else int(at.value(s)) for s in node.starts]
+    return array[tuple(slice(b, b + size) for b, size in zip(begins, node.sizes, strict=True))]
+
+
+def _kernel(node: data.Kernel, at: Frame) -> Value:
+    function, size = at.functions[node.function], node.size
+    blocks, given = at.values(node.blocks), at.values((*node.wholes, *node.windows))
+    turns = []
+    for n in range(node.count):
+        own = [b[n * size : (n + 1) * size] for b in blocks]
+        turns.append(function(np.asarray(n * size, "int32"), *own, *given))
+    return all_turns(turns)
+
+
 RULES: Rules = {
     data.Gather: _gather,
     data.Scatter: _scatter,
@@ -135,4 +154,6 @@ RULES: Rules = {
     data.DynamicSlice: _dynamic_slice,
     data.DynamicIndex: _dynamic_index,
     data.DynamicUpdate: _dynamic_update,
+    data.Loaded: _loaded,
+    data.Kernel: _kernel,
 }

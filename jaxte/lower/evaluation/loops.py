@@ -12,7 +12,7 @@ from jaxte.lower.arrays.binomial import restarts
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.evaluation.frame import Frame, Rules, Value
-from jaxte.lower.evaluation.reductions import combined
+from jaxte.lower.evaluation.products import combined
 from jaxte.meaning.rounding import converted, widened
 
 AnyLoop = loops.Loop | loops.Choices | loops.Parts

@@ -1,4 +1,7 @@
-"""The values of products: einsum, convolutions tap by tap, Fourier transforms."""
+"""The values of reductions, windows and cumulative reductions: element after element, where no function of NumPy is meant.
+
+The values of products: einsum, convolutions tap by tap, Fourier transforms.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,94 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxte.lang.expr import Call, Const, Expr, Reducer
+from jaxte.lang.walk import postorder
 from jaxte.lower.arrays import products
 from jaxte.lower.evaluation.frame import Frame, Rules, Value
 from jaxte.lower.evaluation.views import spread
-from jaxte.meaning.rounding import converted, widened
+from jaxte.meaning.rounding import converted, operated, storage, widened
+
+UFUNCS: dict[str, np.ufunc] = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+
+
+def combined(reducer: Reducer, lhs: Sequence[np.ndarray], rhs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What ``reducer`` makes of two arrays, or of two tuples of them."""
+    known: dict[Expr, np.ndarray] = {}
+    for symbol, array in zip((*reducer.lhs, *reducer.rhs), (*lhs, *rhs), strict=True):
+        known[symbol] = converted(np.asarray(array), symbol.kind)
+    for node in postorder(*reducer.results):
+        match node:
+            case Const(value):
+                known[node] = np.array(value, storage(node.kind))
+            case Call(op, args):
+                kinds = [a.kind for a in args]
+                known[node] = np.asarray(operated(op, [known[a] for a in args], kinds, node.kind))
+    return [known[result] for result in reducer.results]
+
+
+def _reduced(node: products.Reduced, at: Frame) -> Value:
+    array = widened(converted(at.value(node.array), node.kind))
+    start = {} if node.start is None else {"initial": widened(at.value(node.start)).item()}
+    found = UFUNCS[node.function].reduce(array, node.axes, keepdims=node.keep, **start)
+    return converted(np.asarray(found), node.kind)
+
+
+def _position(node: products.Position, at: Frame) -> Value:
+    return getattr(np, node.function)(at.value(node.array), node.axis).astype(node.dtype)
+
+
+def _combined(node: products.Combined, at: Frame) -> Value:
+    arrays = [np.moveaxis(a, node.axes, range(len(node.axes))) for a in at.values(node.arrays)]
+    state = [np.broadcast_to(s, at.shape(node.item_shape)) for s in at.values(node.starts)]
+    for point in np.ndindex(*arrays[0].shape[: len(node.axes)]):
+        state = combined(node.reducer, state, [a[point] for a in arrays])
+    return tuple(state) if node.is_tuple else np.asarray(state[0])
+
+
+def _reduce_window(node: products.ReduceWindow, at: Frame) -> Value:
+    array, start = (widened(v) for v in at.values((node.array, node.start)))
+    for n, (before, behind) in enumerate(node.padding):
+        array = spread(array, n, node.spacing[n] - 1, at.size(before), at.size(behind), start)
+    counts = at.shape(node.shape)
+    total = np.full(counts, start, array.dtype)
+    for tap in np.ndindex(*node.sizes):
+        begins = [k * d for k, d in zip(tap, node.dilation, strict=True)]
+        ends = [b + s * (c - 1) + 1 for b, s, c in zip(begins, node.strides, counts, strict=True)]
+        window = array[tuple(map(slice, begins, ends, node.strides))]
+        total = UFUNCS[node.function](total, window)
+    return converted(total, node.kind)
+
+
+def _cumulative(node: products.Cumulative, at: Frame) -> Value:
+    array = widened(at.value(node.array))
+    turned = np.flip(array, node.axis) if node.reverse else array
+    found = UFUNCS[node.function].accumulate(turned, node.axis)
+    return converted(np.flip(found, node.axis) if node.reverse else found, node.kind)
+
+
+def _prefixes(node: products.Prefixes, at: Frame) -> Value:
+    arrays = [np.moveaxis(a, node.axis, 0) for a in at.values(node.arrays)]
+    positions = list(range(len(arrays[0])))
+    found: dict[int, list[np.ndarray]] = {}
+    state: list[np.ndarray] = []
+    for n in reversed(positions) if node.reverse else positions:
+        own = [a[n] for a in arrays]
+        if state:  # what comes first is combined from the left, in whichever direction the scan runs
+            state = combined(node.reducer, *((own, state) if node.reverse else (state, own)))
+        else:
+            state = own
+        found[n] = state
+    if not positions:
+        return tuple(at.values(node.arrays)) if node.is_tuple else at.value(node.arrays[0])
+    stacked = [np.stack([found[n][k] for n in positions], node.axis) for k in range(len(arrays))]
+    return tuple(stacked) if node.is_tuple else stacked[0]
 
 
 def _einsum(node: products.Einsum, at: Frame) -> Value:
@@ -74,6 +161,12 @@ def _fourier(node: products.Fourier, at: Frame) -> Value:
 
 
 RULES: Rules = {
+    products.Reduced: _reduced,
+    products.Position: _position,
+    products.Combined: _combined,
+    products.ReduceWindow: _reduce_window,
+    products.Cumulative: _cumulative,
+    products.Prefixes: _prefixes,
     products.Einsum: _einsum,
     products.Tensordot: _tensordot,
     products.Convolution: _convolution,

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxte.lower.arrays.node import ArrayError
 from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Program
-from jaxte.lower.evaluation import data, elementwise, kernels, loops, products, reductions, views
+from jaxte.lower.evaluation import data, elementwise, loops, products, views
 from jaxte.lower.evaluation.frame import Frame, Rules, Value
 from jaxte.meaning.feeds import Sizes, bind_sizes
 
@@ -16,10 +16,8 @@ RULES: Rules = {
     **elementwise.RULES,
     **views.RULES,
     **products.RULES,
-    **reductions.RULES,
     **loops.RULES,
     **data.RULES,
-    **kernels.RULES,
 }
 
 

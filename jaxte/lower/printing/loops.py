@@ -8,7 +8,7 @@ from jaxte.lang.expr import Axis
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import loops
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.printing.combiner import combiner_source
+from jaxte.lower.printing.products import combiner_source
 from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, tuple_text
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jaxte.lang.expr import Var
-from jaxte.lower.printing import data, elementwise, kernels, loops, products, views
+from jaxte.lower.printing import data, elementwise, loops, products, views
 from jaxte.lower.printing.writer import Rules, Writer
 
 RULES: Rules = {
@@ -14,7 +14,6 @@ RULES: Rules = {
     **products.RULES,
     **loops.RULES,
     **data.RULES,
-    **kernels.RULES,
 }
 
 

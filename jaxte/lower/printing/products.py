@@ -1,13 +1,112 @@
-"""The text of products and reductions."""
+"""The text of what a reducer does to two arrays.
+
+The text of products and reductions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from jaxte.lang.expr import ONE
-from jaxte.lower.arrays import products, reductions
-from jaxte.lower.printing.combiner import combiner_source
-from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, tuple_text
+from jaxte.lang.expr import ONE, Call, Const, Expr, Reducer, Scalar, Symbol
+from jaxte.lang.operators import SELECT
+from jaxte.lang.scalars.rows import CALL
+from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.walk import postorder
+from jaxte.lower.arrays import products
+from jaxte.lower.arrays.elementwise import Typed, number
+from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, number_text, tuple_text
+
+_FUNCTIONS = {
+    "sum": "jnp.add",
+    "prod": "jnp.multiply",
+    "max": "jnp.maximum",
+    "min": "jnp.minimum",
+    "any": "jnp.logical_or",
+    "all": "jnp.logical_and",
+}
+_SIGNS = {"sum": " + ", "prod": " * ", "any": " | ", "all": " & "}
+
+
+def combiner_source(reducer: Reducer, of_elements: bool = False) -> str:
+    """A function of two arrays, or of two tuples of them.
+
+    Args:
+        of_elements: whether they are elements of the same dtypes, as for ``lax.reduce``. XLA ends the process where it removes a reduction whose results
+            are not used and whose choices are ``jnp.where``, which is a function that is called; ``lax.select`` is an operation.
+    """
+    if reducer.name in _FUNCTIONS:
+        return _FUNCTIONS[reducer.name]
+    names = symbol_names(reducer, "x", "y")
+    results = [_written(result, names, of_elements) for result in reducer.results]
+    return f"lambda x, y: {results[0]}" if reducer.arity == 1 else f"lambda x, y: ({', '.join(results)})"
+
+
+def needed_values(reducer: Reducer, position: int, carried: Sequence[Symbol]) -> list[int]:
+    """The values of ``carried``, one side's symbols, that value ``position`` of the combiner depends on, itself first.
+
+    Combined step by step with that side carried on, the others are never read.
+    """
+    found = [position]
+    for value in found:
+        symbols = {node for node in postorder(reducer.results[value]) if isinstance(node, Symbol)}
+        found += [n for n, symbol in enumerate(carried) if symbol in symbols and n not in found]
+    return found
+
+
+def combined(reducer: Reducer, parts: Sequence[str]) -> str:
+    """``parts``, texts that bind like calls, combined by a reducer of one value."""
+    if reducer.name in _SIGNS:
+        return _SIGNS[reducer.name].join(parts)
+    if reducer.name in _FUNCTIONS:
+        result = parts[0]
+        for part in parts[1:]:
+            result = f"{_FUNCTIONS[reducer.name]}({result}, {part})"
+        return result
+    return f"functools.reduce({combiner_source(reducer)}, [{', '.join(parts)}])"
+
+
+def symbol_names(reducer: Reducer, lhs: str, rhs: str) -> dict[Symbol, str]:
+    """What the symbols of a reducer are called where its operands are ``lhs`` and ``rhs``."""
+    if reducer.arity == 1:
+        return {reducer.lhs[0]: lhs, reducer.rhs[0]: rhs}
+    names = {symbol: f"{lhs}[{n}]" for n, symbol in enumerate(reducer.lhs)}
+    return names | {symbol: f"{rhs}[{n}]" for n, symbol in enumerate(reducer.rhs)}
+
+
+def _written(expr: Expr, names: dict[Symbol, str], of_elements: bool) -> str:
+    memo: dict[Expr, Written] = {}
+    for node in postorder(expr):
+        match node:
+            case Symbol():
+                memo[node] = names[node], CALL
+            case Const(value):
+                memo[node] = _number(value, node.dtype)
+            case Call(op, (test, *branches)) if (
+                of_elements and op is SELECT and _are_alike(branches, node.dtype)
+            ):
+                taken = [_typed(b, memo[b][0], node.dtype) for b in branches]
+                memo[node] = f"lax.select({memo[test][0]}, {', '.join(taken)})", CALL
+            case Call(op, args):
+                operands = [memo[a] for a in args]
+                memo[node] = TABLE[op.name].code.write(*operands, dtype=dtype_text(node.dtype))
+    return memo[expr][0]
+
+
+def _are_alike(branches: Sequence[Expr], dtype: str) -> bool:
+    return all(isinstance(b, Const) or (b.dtype == dtype and not b.weak) for b in branches)
+
+
+def _typed(branch: Expr, text: str, dtype: str) -> str:
+    return f"{dtype_text(dtype)}({number_text(branch.value)[0]})" if isinstance(branch, Const) else text
+
+
+def _number(value: Scalar, dtype: str) -> Written:
+    own = number(value, dtype)
+    if isinstance(own, Typed):
+        return f"{dtype_text(dtype)}({number_text(value)[0]})", CALL
+    return number_text(value)
+
 
 _WINDOWS = {
     "sum": "lax.add",
@@ -45,7 +144,7 @@ def _tensordot(node: products.Tensordot, to: Writer) -> Written:
     return call("jnp.tensordot", to.text(node.lhs), to.text(node.rhs), "1")
 
 
-def _reduced(node: reductions.Reduced, to: Writer) -> Written:
+def _reduced(node: products.Reduced, to: Writer) -> Written:
     axes = node.axes or ()
     return call(
         f"jnp.{node.function}",
@@ -57,12 +156,12 @@ def _reduced(node: reductions.Reduced, to: Writer) -> Written:
     )
 
 
-def _position(node: reductions.Position, to: Writer) -> Written:
+def _position(node: products.Position, to: Writer) -> Written:
     function = f"lax.{node.function}"
     return call(function, to.text(node.array), axis=str(node.axis), index_dtype="jnp.int32")
 
 
-def _combined(node: reductions.Combined, to: Writer) -> Written:
+def _combined(node: products.Combined, to: Writer) -> Written:
     operands, starts = ([to.text(n) for n in own] for own in (node.arrays, node.starts))
     listed = [own[0] if len(own) == 1 else tuple_text(own) for own in (operands, starts)]
     return call(
@@ -73,7 +172,7 @@ def _combined(node: reductions.Combined, to: Writer) -> Written:
     )
 
 
-def _reduce_window(node: reductions.ReduceWindow, to: Writer) -> Written:
+def _reduce_window(node: products.ReduceWindow, to: Writer) -> Written:
     named = {"window_dimensions": str(node.sizes), "window_strides": str(node.strides)}
     named["padding"] = tuple_text(map(to.shape, node.padding))
     for name, own in (("base_dilation", node.spacing), ("window_dilation", node.dilation)):
@@ -82,14 +181,14 @@ def _reduce_window(node: reductions.ReduceWindow, to: Writer) -> Written:
     return call("lax.reduce_window", *given, **named)
 
 
-def _cumulative(node: reductions.Cumulative, to: Writer) -> Written:
+def _cumulative(node: products.Cumulative, to: Writer) -> Written:
     module = "jnp" if node.function in ("sum", "prod") and not node.reverse else "lax"
     reverse = "True" if node.reverse else ""
     function = f"{module}.cum{node.function}"
     return call(function, to.text(node.array), axis=str(node.axis), reverse=reverse)
 
 
-def _prefixes(node: reductions.Prefixes, to: Writer) -> Written:
+def _prefixes(node: products.Prefixes, to: Writer) -> Written:
     reverse = "True" if node.reverse else ""
     # Backwards, lax.associative_scan passes later elements first; compositions of maps do not commute.
     own = node.reducer
@@ -103,10 +202,10 @@ RULES: Rules = {
     products.Fourier: _fourier,
     products.Convolution: _convolution,
     products.Tensordot: _tensordot,
-    reductions.Reduced: _reduced,
-    reductions.Position: _position,
-    reductions.Combined: _combined,
-    reductions.ReduceWindow: _reduce_window,
-    reductions.Cumulative: _cumulative,
-    reductions.Prefixes: _prefixes,
+    products.Reduced: _reduced,
+    products.Position: _position,
+    products.Combined: _combined,
+    products.ReduceWindow: _reduce_window,
+    products.Cumulative: _cumulative,
+    products.Prefixes: _prefixes,
 }

@@ -19,7 +19,7 @@ from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.code.lines import APART, FIRST, KEPT, REPLAYED, docstring_text, lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
-from jaxte.lower.printing.kernels import FUNCTION, KERNEL, PALLAS, TRITON
+from jaxte.lower.printing.data import FUNCTION, KERNEL, PALLAS, TRITON
 from jaxte.lower.printing.views import ROLLED, SHIFTED
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")

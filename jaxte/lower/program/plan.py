@@ -16,8 +16,7 @@ from jaxte.lower.arrays.data import Call as FunctionCall
 from jaxte.lower.arrays.data import Output
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.body.assignment import Assignment, Rules, Shared
-from jaxte.lower.code.lines import Names, identifier, lines_of
-from jaxte.lower.code.verify_program import verify_program
+from jaxte.lower.code.lines import Names, identifier, lines_of, verify_program
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatters import chained

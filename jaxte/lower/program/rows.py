@@ -12,7 +12,6 @@ from jaxte.lang.errors import LoweringError
 from jaxte.lower.apart.differences import APART, SQUARES
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.forms.conv.candidates import GROUPED
-from jaxte.lower.forms.data.gather_candidates import GATHER
 from jaxte.lower.forms.pieces.interleaved import INTERLEAVED
 from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.across.table import PASSES
@@ -21,6 +20,7 @@ from jaxte.lower.rewrites.table import REWRITES
 from jaxte.lower.rules.excluded_points import MASKED
 from jaxte.lower.rules.extremum_passes import EACH
 from jaxte.lower.rules.form_table import FAMILIES
+from jaxte.lower.rules.gather import GATHER
 from jaxte.lower.tiles.band_matrices import BLOCKS
 from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 from jaxte.lower.views.rotated import ROTATIONS

@@ -20,8 +20,7 @@ from jaxte.lower.arrays.counts import flops as node_flops
 from jaxte.lower.arrays.data import Gather
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
-from jaxte.lower.arrays.products import Einsum
-from jaxte.lower.arrays.reductions import Combined, Reduced
+from jaxte.lower.arrays.products import Combined, Einsum, Reduced
 from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
 from jaxte.lower.cost.default_work import is_expensive
 from jaxte.lower.cost.platforms import Platform

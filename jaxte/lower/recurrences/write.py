@@ -15,7 +15,7 @@ from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
-from jaxte.lower.recurrences.invariants import taken_before
+from jaxte.lower.recurrences.frames import taken_before
 from jaxte.lower.recurrences.written import read_again, written_step
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name

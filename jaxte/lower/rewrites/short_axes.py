@@ -21,7 +21,7 @@ from jaxte.lang.expr import ONE, TRUE, ZERO, Axis, Call, Const, Expr, Read, Redu
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, postorder, reads_of, rewrite, substitute
-from jaxte.lower.arrays.reductions import OPS
+from jaxte.lower.arrays.products import OPS
 from jaxte.lower.cost.default_work import is_contraction
 from jaxte.lower.limits import FEW
 from jaxte.sets.index_forms import is_index

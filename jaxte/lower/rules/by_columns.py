@@ -30,7 +30,7 @@ from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.elementwise import Apply, Kept, Name
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import Reduced
+from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.arrays.steps import ALL, Index, Pad, Roll, Tile
 from jaxte.lower.arrays.views import Broadcast, View
 from jaxte.lower.body.assignment import Task

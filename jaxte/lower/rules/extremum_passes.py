@@ -18,7 +18,7 @@ from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT_EQUAL, SELECT
 from jaxte.lower.arrays.elementwise import Apply, Kept, number
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import Reduced, identity_of
+from jaxte.lower.arrays.products import Reduced, identity_of
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast

@@ -10,9 +10,8 @@ from typing import Any
 
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.walk import free_axes, reads_of, substitute
-from jaxte.lower.body.candidates import GENERAL, Candidate, Search, choose
+from jaxte.lower.body.candidates import GENERAL, Candidate, Search, Wanted, choose
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import general_work
 from jaxte.lower.cost.policy import signature

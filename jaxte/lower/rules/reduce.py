@@ -11,7 +11,7 @@ from jaxte.lang.operators import POWER, SELECT
 from jaxte.lower.arrays.elementwise import Kept, Typed, size
 from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import OPS, Combined, Position, identity_of
+from jaxte.lower.arrays.products import OPS, Combined, Position, identity_of
 from jaxte.lower.arrays.steps import Reshape
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Task

@@ -38,8 +38,17 @@ from jaxte.lower.forms.data.recognise import ScatterSpec, recognise_scatter
 from jaxte.lower.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import BLOCKS, with_matrices
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
-from jaxte.lower.tiles.kernels import is_for_kernel, kernel_sized, verify_named, why_no_kernel
-from jaxte.lower.tiles.passes import Pass, largest_block, make_pass, sized, step_pass
+from jaxte.lower.tiles.passes import (
+    Pass,
+    is_for_kernel,
+    kernel_sized,
+    largest_block,
+    make_pass,
+    sized,
+    step_pass,
+    verify_named,
+    why_no_kernel,
+)
 from jaxte.lower.tiles.sizes import (
     GENERAL,
     IN_STEPS,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from jaxte.lang.expr import as_expr
 from jaxte.lang.operators import MINIMUM
+from jaxte.lower.arrays.data import Kernel, Loaded
 from jaxte.lower.arrays.elementwise import Apply, Name, Number
-from jaxte.lower.arrays.kernels import Kernel, Loaded
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.tiles.slices import Slice
 from jaxte.lower.tiles.tiling import Tiles

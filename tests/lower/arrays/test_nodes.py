@@ -12,13 +12,12 @@ from jaxte.lower.arrays.data import Gather, Scatter, Updated
 from jaxte.lower.arrays.elementwise import Apply, Full, Name, Number
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import ArrayError, Node
-from jaxte.lower.arrays.products import Einsum
-from jaxte.lower.arrays.reductions import Reduced
+from jaxte.lower.arrays.products import Einsum, Reduced
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Pad, Range, Reshape, Transpose
 from jaxte.lower.arrays.verify import verify_node
 from jaxte.lower.arrays.views import Broadcast, View
 from jaxte.lower.body import evaluator
-from jaxte.lower.code.verify_program import verify_program
+from jaxte.lower.code.lines import verify_program
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.plan import lower

@@ -16,16 +16,16 @@ import jaxte as te
 from jaxte.lang.expr import Expr, Reduce, Reducer, as_expr
 from jaxte.lang.operators import ADD, GREATER, MULTIPLY, SELECT
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays import data, elementwise, kernels, loops, products, reductions, views
+from jaxte.lower.arrays import data, elementwise, loops, products, views
 from jaxte.lower.arrays.elementwise import Apply, Full, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Parts, Tuple, loop
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
-from jaxte.lower.arrays.reductions import Reduced
+from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.arrays.steps import ALL, NEW, ONLY, Index, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
 from jaxte.lower.evaluation.frame import Frame
 from jaxte.lower.evaluation.program import RULES
 from jaxte.lower.printing import printer
-from jaxte.lower.printing.kernels import FUNCTION
+from jaxte.lower.printing.data import FUNCTION
 from jaxte.lower.program.emit import BINOMIAL as BINOMIAL_TEXTS
 
 
@@ -129,16 +129,16 @@ NODES: list[Node] = [
     Reduced("max", X, None, start=Number(0.25)),
     Reduced("prod", AT, (0,)),
     Reduced("any", elementwise.Cast(AT, "bool"), (0,)),
-    reductions.Position("argmax", X, 1),
-    reductions.Position("argmin", X, 0),
-    reductions.Combined(ONE_VALUE, (X,), (Typed(Number(0), "float32"),), (1,)),
-    reductions.ReduceWindow("max", X, Typed(Number(-2), "float32"), (2, 3), *WINDOWS),
-    reductions.ReduceWindow("sum", X, Typed(Number(0), "float32"), (2, 1), *WINDOWS),
-    reductions.Cumulative("sum", X, 1),
-    reductions.Cumulative("max", X, 0, reverse=True),
-    reductions.Prefixes(ONE_VALUE, (X,), 1),
-    item(reductions.Prefixes(MAPS, (X, X), 1), 1, X),
-    item(reductions.Prefixes(MAPS, (X, X), 1, reverse=True), 1, X),
+    products.Position("argmax", X, 1),
+    products.Position("argmin", X, 0),
+    products.Combined(ONE_VALUE, (X,), (Typed(Number(0), "float32"),), (1,)),
+    products.ReduceWindow("max", X, Typed(Number(-2), "float32"), (2, 3), *WINDOWS),
+    products.ReduceWindow("sum", X, Typed(Number(0), "float32"), (2, 1), *WINDOWS),
+    products.Cumulative("sum", X, 1),
+    products.Cumulative("max", X, 0, reverse=True),
+    products.Prefixes(ONE_VALUE, (X,), 1),
+    item(products.Prefixes(MAPS, (X, X), 1), 1, X),
+    item(products.Prefixes(MAPS, (X, X), 1, reverse=True), 1, X),
     loops.Joined((X, X), 1),
     loops.Stacked((V, V, V), 1),
     loops.Stacked((Each(SLICE, (SPAN,)),), 0),
@@ -167,8 +167,8 @@ NODES: list[Node] = [
     data.Updated(X, PART, (1, 0)),
     data.Call("double", (X,), X.shape, X.kind),
     data.Output(Name("BOTH"), 1, V.shape, V.kind),
-    kernels.Loaded(X, (None, None), (4, 6)),
-    kernels.Kernel("blocks", 2, 2, (X,), (V,), (Y,), ((sizes(2, 6), "float32"),), "interpreter"),
+    data.Loaded(X, (None, None), (4, 6)),
+    data.Kernel("blocks", 2, 2, (X,), (V,), (Y,), ((sizes(2, 6), "float32"),), "interpreter"),
     data.DynamicSlice(X, (START, None), (2, 6)),
     data.DynamicSlice(X, (START, START), (2, 3), typed=True),
     data.DynamicIndex(X, START, 0),
@@ -206,9 +206,7 @@ def test_numpy_and_the_text_agree(node: Node) -> None:
 
 
 def test_all_kinds_are_printed_evaluated_and_tried() -> None:
-    kinds = {
-        c for own in (data, elementwise, kernels, loops, products, reductions, views) for c in classes_of(own)
-    }
+    kinds = {c for own in (data, elementwise, loops, products, views) for c in classes_of(own)}
     assert set(RULES) == kinds == set(printer.RULES)
     assert {type(n) for n in nodes_below(*NODES)} == kinds
 

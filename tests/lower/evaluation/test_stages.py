@@ -10,8 +10,8 @@ import pytest
 from hypothesis import settings
 
 import jaxte as te
-from jaxte.lower.arrays import products, reductions, views
-from jaxte.lower.arrays.reductions import Cumulative
+from jaxte.lower.arrays import products, views
+from jaxte.lower.arrays.products import Cumulative
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.scan import candidates
 from jaxte.lower.printing import printer
@@ -132,7 +132,7 @@ def test_a_fault_in_a_form_is_found_between_definitions_and_nodes(monkeypatch: p
 
 
 FAULTS = {
-    "scan": (total, reductions.Cumulative, lambda node: replace(node, reverse=not node.reverse)),
+    "scan": (total, products.Cumulative, lambda node: replace(node, reverse=not node.reverse)),
     "convolution": (
         convolved,
         products.Convolution,

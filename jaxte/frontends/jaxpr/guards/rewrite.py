@@ -17,8 +17,7 @@ from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_pla
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
 from jaxte.frontends.jaxpr.guards.needed import Needs
-from jaxte.frontends.jaxpr.guards.roots import Root, roots_of
-from jaxte.frontends.jaxpr.guards.slopes import Guard, guard_of
+from jaxte.frontends.jaxpr.guards.slopes import Guard, Root, guard_of, roots_of
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in, ordered
 

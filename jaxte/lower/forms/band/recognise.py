@@ -44,9 +44,8 @@ from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.counts import total_flops
 from jaxte.lower.arrays.products import Einsum
-from jaxte.lower.body.candidates import Candidate
+from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted, way
 from jaxte.lower.code.spec import Array, Dry, Refusal, array, on_names
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work

@@ -12,9 +12,8 @@ from jaxte.lower.arrays.counts import features, flops, in_turns, window
 from jaxte.lower.arrays.counts import points as points_of_loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution
-from jaxte.lower.body.candidates import Candidate
+from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted, way
 from jaxte.lower.code.spec import Dry, Refusal, on_names
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, points

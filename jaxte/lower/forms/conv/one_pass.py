@@ -27,7 +27,7 @@ from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import Reduced
+from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps, finished

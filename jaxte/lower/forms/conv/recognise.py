@@ -27,13 +27,13 @@ from jaxte.lower.forms.conv.spec import Match, Spatial
 from jaxte.lower.match.affine_relation import Extents, Relation, is_implied, relate
 from jaxte.lower.match.empty_sums import is_plain, spoils
 from jaxte.lower.match.index_terms import Form, is_injective, tied_axes
-from jaxte.lower.match.quasi_affine_relation import (
+from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
+from jaxte.lower.match.window_relation import (
     is_digit,
     is_quasi_affine,
     relate_quasi_affine,
     relate_single,
 )
-from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import constant, nonnegative
 

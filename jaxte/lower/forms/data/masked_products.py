@@ -19,9 +19,8 @@ from jaxte.lang.functions import isfinite, isnan
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, EQUAL, GREATER, MULTIPLY, OR, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, reads_of
-from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.candidates import Candidate, Search, Wanted
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.views.scope import Scope

@@ -29,9 +29,8 @@ from jaxte.lower.arrays.elementwise import Apply, Arange, Full, Number, number
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Transpose
-from jaxte.lower.body.candidates import Candidate, Search, chosen, noted
+from jaxte.lower.body.candidates import Candidate, Search, Wanted, chosen, noted, operands_of
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted, operands_of
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array, on_names
 from jaxte.lower.code.vocabulary import Value

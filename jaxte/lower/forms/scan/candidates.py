@@ -19,9 +19,8 @@ from math import log2, prod
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.body.candidates import Candidate
+from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted, way
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work

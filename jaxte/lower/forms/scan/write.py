@@ -11,12 +11,12 @@ from jaxte.lower.arrays.data import Call
 from jaxte.lower.arrays.elementwise import Apply, Cast, Full, Name, Typed
 from jaxte.lower.arrays.loops import Item, Scanned, Tuple
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import OPS, Cumulative, Prefixes, filled, identity_of, node_of
+from jaxte.lower.arrays.products import OPS, Cumulative, Prefixes, filled, identity_of, node_of
 from jaxte.lower.arrays.steps import ALL, Index, Range, Transpose
 from jaxte.lower.code.broadcasting import apply_steps, finished
 from jaxte.lower.code.vocabulary import Function, PrefixFunction, Statement
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
-from jaxte.lower.printing.combiner import needed_values
+from jaxte.lower.printing.products import needed_values
 from jaxte.sets.affine import normal
 
 

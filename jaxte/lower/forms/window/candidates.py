@@ -9,9 +9,8 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Read, Reduce
 from jaxte.lang.graphs import identical
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.body.candidates import Candidate, Search, Wanted, way
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted, way
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.platforms import Platform

@@ -25,10 +25,9 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.lower.arrays.reductions import OPS
-from jaxte.lower.body.candidates import Candidate, Search
+from jaxte.lower.arrays.products import OPS
+from jaxte.lower.body.candidates import Candidate, Search, Wanted
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.wanted import Wanted
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import expensive_calls, is_contraction, is_expensive
 from jaxte.lower.cost.work import Work, points

@@ -23,7 +23,7 @@ from jaxte.lang.graphs import identical
 from jaxte.lower.arrays.elementwise import Kept, Name, Typed
 from jaxte.lower.arrays.loops import Each, Folded, Loop, Total, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import OPS, ReduceWindow, combined, filled, identity_of
+from jaxte.lower.arrays.products import OPS, ReduceWindow, combined, filled, identity_of
 from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.arrays.views import Spread, View
 from jaxte.lower.code.broadcasting import finished

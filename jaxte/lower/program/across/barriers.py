@@ -11,8 +11,7 @@ from jaxte.lower.arrays.data import DynamicUpdate, Updated
 from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number
 from jaxte.lower.arrays.loops import MapOver, Sums
 from jaxte.lower.arrays.node import Node, nodes_below
-from jaxte.lower.arrays.products import Convolution, Einsum
-from jaxte.lower.arrays.reductions import Combined, Cumulative, ReduceWindow
+from jaxte.lower.arrays.products import Combined, Convolution, Cumulative, Einsum, ReduceWindow
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement

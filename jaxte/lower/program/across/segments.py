@@ -19,7 +19,7 @@ from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.lower.arrays.reductions import OPS
+from jaxte.lower.arrays.products import OPS
 from jaxte.lower.cost.work import points
 from jaxte.lower.match.index_terms import with_normal_indices
 from jaxte.lower.rewrites.moving_bounds import GAIN, groups_of, in_pieces

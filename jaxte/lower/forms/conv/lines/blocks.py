@@ -21,13 +21,12 @@ from jaxte.lang.operators import ADD
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Joined
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.reductions import Reduced
+from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.code.lettered_array import Shaped, einsum
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.conv.lines.roles import Roles, axes_in
-from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, ToeplitzSpec
+from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, Roles, ToeplitzSpec, axes_in
 from jaxte.lower.forms.conv.lines.write_toeplitz import matrix
 
 _SMALLEST = 32  # elements of a block, below which the matrices are too narrow

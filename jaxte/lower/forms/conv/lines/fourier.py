@@ -28,8 +28,7 @@ from jaxte.lower.code.spec import (
     Refusal,
     array,
 )
-from jaxte.lower.forms.conv.lines.roles import OfLines
-from jaxte.lower.forms.conv.lines.toeplitz import order_of_reads
+from jaxte.lower.forms.conv.lines.toeplitz import OfLines, order_of_reads
 from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
 
 LEAST = 16  # positions of operands and result below which no transform is worth its while
