@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +11,14 @@ import jax
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.price.amounts import Amounts, seconds
 from jaxte.bridge.price.programs import amounts_of, with_gradient
-from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step
+from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import RULES
-from jaxte.frontends.jaxpr.gains.gains import reads_small_table
+from jaxte.frontends.jaxpr.gains.gains import MOVES, reads_small_table
 from jaxte.frontends.jaxpr.gains.pairs import elements
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Priced
 from jaxte.frontends.jaxpr.plan.moving import Wanted
-from jaxte.frontends.jaxpr.plan.plan import BODIES, Planner, bodies_of, steps_of
+from jaxte.frontends.jaxpr.plan.plan import Planner, steps_of
 from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equation
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is
@@ -132,9 +132,16 @@ def _amounts(closed: Any, wanted: Wanted, plan: Plan, platform: str) -> Amounts:
 
 
 def _known_steps(closed: Any) -> int | None:
-    """How many steps a jaxpr has; None where one of them has no rule, so that JAX differentiates it otherwise, or no price."""
-    steps = list(_steps(closed))
-    return len(steps) if all(step is not None and _has_price(step) for step in steps) else None
+    """How many steps of a jaxpr compute what it returns, which a derivation takes its time for: views are composed, and what is known are numbers.
+
+    None where JAX differentiates one of its steps otherwise than by a rule, or one has no price.
+    """
+    slots, found = steps_of(closed)
+    steps = [step for _, own in found for step in own]
+    if not all(own or eqn.primitive.name in GROUPS for eqn, own in found) or not all(map(_has_price, steps)):
+        return None
+    own = needed(steps, [slot_of(v, slots) for v in closed.jaxpr.outvars])
+    return sum(not step.is_known and step.name not in MOVES for step in own)
 
 
 def _has_price(step: Step) -> bool:
@@ -169,15 +176,3 @@ def _begins_softmax(step: Step) -> bool:
             return True
         stack += [] if slot.origin.name.startswith("reduce_") else slot.origin.inputs
     return False
-
-
-def _steps(closed: Any) -> Iterator[Step | None]:
-    """The steps of a jaxpr and of the bodies in it; None for an equation of which there are none."""
-    for eqn, steps in steps_of(closed)[1]:
-        if steps:
-            yield from steps
-        elif eqn.primitive.name in BODIES and not eqn.effects:
-            for body in bodies_of(eqn):
-                yield from _steps(body)
-        else:
-            yield None

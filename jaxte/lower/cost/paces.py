@@ -73,7 +73,7 @@ class Asked:
         taken_back: times by which the program as it stands is, where a rule of structure says that something gains.
         least: seconds, below which what is saved of a call takes thousands of calls to make up for deriving another program.
         passes: times that a gradient may take as long as its function, of which alone the price costs nothing.
-        most_steps: whose derivatives are derived to find out.
+        most_steps: of a function whose derivative is derived to find out, without its views.
         most_kept: part of the time in what no program does faster, such as large products and scatters to positions that are data.
     """
 
