@@ -26,11 +26,24 @@ def greatest(x):
     return jnp.concatenate([x[None, :, 2 * s : 2 * s + 40] for s in range(5)]).max(0)
 
 
+def dilated(x):
+    p = jnp.pad(x, 2, constant_values=-9)
+    return jnp.stack([p[i : 16 + i, j : 50 + j] + x[i, j] for i in range(5) for j in range(5)]).max(0)
+
+
+def farthest(x):
+    return jnp.stack([jnp.abs(x[1:-1, s : s + 44] - x[1:-1, 3:-3]) for s in range(7)], -1).max(-1)
+
+
+def weighted(x):
+    return jnp.stack([x[0, s] * x[1:, s : s + 44] for s in range(7)]).sum(0)
+
+
 def loss(function):
     return lambda x: jnp.sum(function(x) ** 2)
 
 
-@pytest.mark.parametrize("function", [rolling, eroded, averaged, greatest])
+@pytest.mark.parametrize("function", [rolling, eroded, averaged, greatest, dilated, farthest, weighted])
 def test_reductions_along_stacks_of_shifts_are_windows(function):
     x = jnp.asarray(np.random.default_rng(0).integers(-4, 5, (16, 50)), "float32")  # with ties
     raised = te.adjoint(loss(function))
@@ -49,9 +62,10 @@ def test_reductions_along_stacks_of_shifts_are_windows(function):
     [
         lambda x: jnp.stack([x[:, i : i + 41] for i in range(10)]).std(0),
         lambda x: jnp.stack([x, 2 * x, jnp.tanh(x), x + 1]).max(0),
+        lambda x: jnp.stack([x * x[s, 0] for s in range(6)]).max(0),
         lambda x: jnp.stack([x[:, i : i + 41] for i in range(10)]).max(1),
     ],
-    ids=["deviations", "no shifts", "along another axis"],
+    ids=["deviations", "no shifts", "multiples", "along another axis"],
 )
 def test_other_reductions_of_stacks_stay(function):
     x = jnp.asarray(np.random.default_rng(0).normal(size=(16, 50)), "float32")

@@ -146,12 +146,18 @@ def _meet(a: Sequence[range], b: Sequence[range]) -> bool:
 
 
 _REDUCTIONS = ("reduce_max", "reduce_min", "reduce_sum")
-_VIEWS = ("slice", "concatenate", "pad", "transpose", "reshape", "broadcast_in_dim", "squeeze", "expand_dims")
+_VIEWS = (
+    *("slice", "concatenate", "pad", "rev"),
+    *("transpose", "reshape", "broadcast_in_dim", "squeeze", "expand_dims"),
+)
 _FEWEST = 4  # parts; of fewer, the stack is soon written
 
 
+_MOST_BETWEEN = 8  # functions between a stack and what is shifted
+
+
 def reduces_shifts(step: Step) -> bool:
-    """Whether ``step`` reduces along a stack of slices of one array, of which it is the only reader."""
+    """Whether ``step`` reduces along a stack of functions of slices of one array, of which it is the only reader."""
     if step.name not in _REDUCTIONS:
         return False
     (slot,) = step.inputs
@@ -164,12 +170,38 @@ def reduces_shifts(step: Step) -> bool:
         return False
     if stack.name == "concatenate" and any(part.shape[axis] != 1 for part in stack.inputs):
         return False
-    shifted = [part for part in stack.inputs if _source(part) is not part]
-    return len({_source(part) for part in stack.inputs}) == 1 and 2 * len(shifted) > len(stack.inputs)
+    sources = [_sources(part) for part in stack.inputs]
+    shared = set(sources[0]).intersection(*sources)
+    return any(2 * sum(own[source] for own in sources) > len(sources) for source in shared)
 
 
-def _source(slot: Slot) -> Slot:
-    """What ``slot`` is a view of."""
-    while (step := slot.origin) is not None and step.name in _VIEWS:
-        slot = step.inputs[0]
-    return slot
+def is_view(slot: Slot, of: Slot) -> bool:
+    """Whether ``slot`` is an array, or a view of it."""
+    while slot is not of and slot.origin is not None and slot.origin.name in _VIEWS:
+        slot = slot.origin.inputs[0]
+    return slot is of
+
+
+def _sources(part: Slot) -> dict[Slot, bool]:
+    """The arrays whose elements ``part`` is a function of, and whether it is of a view of them; numbers beside them, and ends of them, are none."""
+    found: dict[Slot, bool] = {}
+    stack, between = [(part, False)], 0
+    while stack:
+        slot, moved = stack.pop()
+        step = slot.origin
+        if 2 * elements(slot) <= elements(part):
+            continue
+        if step is not None and step.name in _VIEWS:
+            stack.append((max(step.inputs, key=elements), True))
+        elif step is not None and between < _MOST_BETWEEN and _is_of_elements(step):
+            between += 1
+            stack += [(s, moved) for s in step.inputs if s.known is None]
+        else:
+            found[slot] = found.get(slot, False) or moved
+    return found
+
+
+def _is_of_elements(step: Step) -> bool:
+    """Whether ``step`` makes a function of single elements of what it reads."""
+    rule = RULES.get(step.name)
+    return len(step.outputs) == 1 and rule is not None and rule.reads in (Reads.POINTWISE, Reads.LINEAR)

@@ -15,6 +15,7 @@ from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
 from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, elements, is_pairwise
+from jaxte.frontends.jaxpr.gains.sums import is_view
 from jaxte.lang.dtypes import width
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
@@ -57,9 +58,16 @@ def worth(steps: Sequence[Step], looped: bool = False) -> bool:
         return slopes_are_dear(steps, most_of_one(steps), planned_facts())
     if len(found) == 1 and 3 * dear >= sum(found) and (found[0] < _MANY_READS or not _goes_around(steps)):
         return False
-    if looped:
-        return max(map(prod, _chains(steps))) >= _MOST_FUSED
-    return prod(found) >= _MOST_FUSED
+    reads = max(map(prod, _chains(steps))) if looped else prod(found)
+    return reads + _ends(steps) >= _MOST_FUSED
+
+
+def _ends(steps: Sequence[Step]) -> int:
+    """How many parts go on with an array beside it (its ends repeated, mirrored, or those of the other side): JAX's transposes add what flows
+    back to each of them in one more loop.
+    """
+    joined = [step.inputs for step in steps if step.name == "concatenate" and gain_of(step)]
+    return sum(len(parts) - 1 for parts in joined if any(all(is_view(p, of=w) for p in parts) for w in parts))
 
 
 def _chains(steps: Sequence[Step]) -> list[list[int]]:
