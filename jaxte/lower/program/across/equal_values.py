@@ -122,7 +122,7 @@ class _Values:
         for s in part:
             first = known.setdefault(s.source, s.target) if _is_value(s.source) else s.target
             if isinstance(s.source, Name) and s.target not in self._fixed:
-                first = s.source.identifier
+                first = gone.get(s.source.identifier, s.source.identifier)
             if first == s.target:
                 found.append(s)
             elif s.target in self._fixed:

@@ -72,6 +72,20 @@ def test_a_tensor_equal_to_another_is_that() -> None:
     ]
 
 
+def test_another_name_of_a_value_that_is_equal_to_one_before_is_that_of_the_first() -> None:
+    part = plus(X, X)
+    statements = [
+        Statement("y", "y_1", part),
+        Statement("z", "z_1", part),
+        Statement("z", "z_2", named("z_1")),
+        Statement("z", "z", plus(times(named("y_1"), X), named("z_2"))),
+    ]
+    assert once(statements, ["z"]) == [
+        Statement("y", "y_1", part),
+        Statement("z", "z", plus(times(named("y_1"), X), named("y_1"))),
+    ]
+
+
 def test_what_is_assigned_twice_stays_in_its_place() -> None:
     statements = [
         Statement("y", "y", plus(X, X)),
