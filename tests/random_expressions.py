@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import jaxte as te
+from jaxte.lang.dtypes import is_complex
 from jaxte.lang.expr import Axis, Expr
 from jaxte.tensors.tensor import Tensor
 from tests.choices import Choices
@@ -30,6 +31,9 @@ UNARY: tuple[Callable[[Expr], Expr], ...] = (
     lambda x: te.leaky_relu(x, 0.3),
 )
 """Bounded or slowly growing, so that chains of them neither overflow nor lose digits."""
+
+OF_COMPLEX: tuple[Callable[[Expr], Expr], ...] = (te.sin, te.square, lambda x: te.exp(-x * x), lambda x: -x)
+"""Those of complex numbers, which have no order and so no extrema."""
 
 _CIRCLE = te.comm_reducer(lambda p, q: p + q + p * q, lambda t: te.const(0.0, t), name="circle")
 
@@ -85,6 +89,10 @@ class Writer:
 
     def rarely(self, out_of: int) -> bool:
         return self.number(0, out_of - 1) == out_of - 1
+
+    @property
+    def has_complex(self) -> bool:
+        return is_complex(self.sources[0].dtype)
 
     # --- indices
 
@@ -215,11 +223,12 @@ class Writer:
         if depth <= 0:
             return self.read(scope) if self.often(6) else Guarded(self.leaf(scope))
         kinds = ("read", "unary", "+", "*", "*", "/", "select", "extremum", "reduce", "reduce")
-        match self.among(*kinds):
+        unary = OF_COMPLEX if self.has_complex else UNARY
+        match self.among(*(k for k in kinds if k != "extremum" or not self.has_complex)):
             case "read":
                 return self.read(scope)
             case "unary":
-                return Guarded(self.among(*UNARY)(self.scalar(scope, depth - 1, points)))  # type: ignore[operator]
+                return Guarded(self.among(*unary)(self.scalar(scope, depth - 1, points)))  # type: ignore[operator]
             case "reduce":
                 return Guarded(self.reduction(scope, depth - 1, points))
             case "*":
@@ -248,7 +257,8 @@ class Writer:
     def condition(self, scope: Sequence[Axis]) -> Expr:
         """On axes, or on data: a comparison with a number that no value is near."""
         if not scope or self.rarely(3):
-            return self.read(scope).chosen() > 0.1137
+            data = self.read(scope).chosen()
+            return (te.real(data) if self.has_complex else data) > 0.1137
         a = self.choices.among(list(scope))
         b = self.choices.among(list(scope))
         c, d = self.number(-1, 3), self.number(2, 3)
@@ -299,7 +309,8 @@ class Writer:
         return self.reduced(body, axes, where, self.read(inner).chosen())
 
     def reduced(self, body: Expr, axes: list[Axis], where: Expr | None, element: Expr) -> Expr:
-        match self.among("sum", "max", "sum", "min", "prod", "sum", "first", "circle", "any", "argmax"):
+        kinds = ("sum", "max", "sum", "min", "prod", "sum", "first", "circle", "any", "argmax")
+        match self.among(*(("sum", "prod", "circle") if is_complex(body.dtype) else kinds)):
             case "sum":
                 return te.sum(body, axes, where)
             case "max" | "first" as kind:
@@ -317,7 +328,7 @@ class Writer:
             case "circle":
                 # so that the product of many 1 + x stays small
                 count = math.prod(int(a.hi) - int(a.lo) for a in axes)
-                return _CIRCLE(te.tanh(body) * (1 / count), axes, where)
+                return _CIRCLE((te.sin if self.has_complex else te.tanh)(body) * (1 / count), axes, where)
         return (
             te.cast(te.argmax(body, axes), body.dtype) if where is None else te.sum(body * body, axes, where)
         )
