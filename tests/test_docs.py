@@ -183,6 +183,34 @@ def test_the_reference_has_every_public_name() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("reductions", "recurrence `h[i] = a[i] * h[i - 1] + b[i]`"),
+        ("reductions", "One reduction axis may stand in several reductions and in several tensors."),
+        ("language", "`X[n - 1 - te.abs(n - 1 - te.abs(i + k))]`"),
+        ("language", "A builder returns one tensor or a pytree of tensors"),
+    ],
+)
+def test_what_works_is_said_and_runs(page: str, said: str) -> None:
+    """A reducer of pairs, one axis in several bodies and several outputs in a block that is run; nested reflections below."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert said in text
+    section = text[text.index(said) :].split("\n## ")[0]
+    assert "```python" in section
+
+
+def test_nested_reflection_is_what_its_page_says() -> None:
+    n = 5
+    x = te.placeholder((n,), name="X")
+    k = te.reduce_axis((-3, 4), "k")
+    y = te.compute((n,), lambda i: te.sum(x[n - 1 - te.abs(n - 1 - te.abs(i + k))] * (k + 4), axis=k), "y")
+    own, weights = np.arange(1.0, n + 1).astype("float32") ** 2, np.arange(1, 8)
+    padded = np.pad(own, 3, mode="reflect")
+    (found,) = te.evaluate([y], {x: own})
+    np.testing.assert_allclose(found, np.convolve(padded, weights[::-1], "valid"), rtol=1e-6)
+
+
 def write_anew(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     scope: dict[str, Any] = {"__name__": "__main__"}
