@@ -21,6 +21,7 @@ from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.agreement import inputs_of, interpreted
+from tests.as_nodes import evaluated_as_nodes
 from tests.choices import Seeded
 
 FUNCTIONS: tuple[Callable[[Any], Expr], ...] = (
@@ -199,8 +200,8 @@ def check_exclusions(f: RandomExclusions, order: int) -> dict[str, Any]:
     )
 
 
-def check_forward_over_reverse(f: RandomExclusions) -> None:
-    """A gradient moved along random tangents, compiled: what no point reads makes no difference there, either.
+def check_moved(f: RandomExclusions) -> dict[str, Any]:
+    """``jax.jvp``, that of all gradients, and the gradient of these: what no point reads makes no difference there, either.
 
     Raises:
         AssertionError: it does.
@@ -208,19 +209,32 @@ def check_forward_over_reverse(f: RandomExclusions) -> None:
     feeds, spoilt = f.feeds()
     inputs = inputs_of([f.output])
     moving = [n for n, t in enumerate(inputs) if t in set(f.arrays)]
+    if not moving or all(np.array_equal(feeds[t], spoilt[t]) for t in inputs):
+        return {"empty": True}
     fn = te.function(inputs, f.output)
     rng = np.random.default_rng([f.seed, 2])
     tangents = tuple(rng.standard_normal(inputs[n].shape) for n in moving)
-    gradient = jax.grad(lambda *arrays: jnp.sum(jnp.sin(fn(*arrays))), moving[0])
+    every = tuple(range(len(moving)))
 
-    def moved(arrays: Feeds) -> np.ndarray:
+    def moved(arrays: Feeds) -> list[list[Any]]:
         given = [arrays[t] for t in inputs]
 
         def of(*own: Any) -> Any:
             table = dict(zip(moving, own, strict=True))
-            return gradient(*(table.get(n, a) for n, a in enumerate(given)))
+            return fn(*(table.get(n, a) for n, a in enumerate(given)))
 
-        return np.asarray(jax.jit(lambda *x: jax.jvp(of, x, tangents)[1])(*(given[n] for n in moving)))
+        def along(*own: Any) -> Any:
+            return sum(map(jnp.vdot, gradient(*own), tangents))
 
-    assert any(not np.array_equal(feeds[t], spoilt[t]) for t in inputs)
-    np.testing.assert_allclose(moved(spoilt), moved(feeds), 1e-8, 1e-8)
+        gradient = jax.grad(lambda *own: jnp.sum(jnp.sin(of(*own))), every)
+        own = tuple(given[n] for n in moving)
+        forward = (jax.jvp(g, own, tangents)[1] for g in (of, gradient))
+        return [*map(jax.tree.leaves, forward), list(jax.grad(along, every)(*own))]
+
+    with evaluated_as_nodes():
+        for what, found, meant in zip(
+            ("jvp", "jvp of grad", "grad of grad"), moved(spoilt), moved(feeds), strict=True
+        ):
+            for own, known in zip(found, meant, strict=True):
+                np.testing.assert_allclose(own, known, 1e-8, 1e-8 * max(1, abs(known).max()), err_msg=what)
+    return {}

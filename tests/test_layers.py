@@ -130,6 +130,7 @@ LAYERS = (
     "autodiff.rules.scans",
     "autodiff.rules.reductions",
     "autodiff.rules.seeds",
+    "autodiff.rules.readers",
     "autodiff.rules.tangents",
     "autodiff.rules",
     "autodiff.sums.cheap",

@@ -9,7 +9,7 @@ from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.random_definitions import definition
-from tests.random_exclusions import RandomExclusions, check_exclusions, check_forward_over_reverse
+from tests.random_exclusions import RandomExclusions, check_exclusions, check_moved
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_symbols import RandomSymbols, check_symbols
@@ -88,9 +88,10 @@ def test_tensors_of_which_choices_exclude_elements(seed: int) -> None:
     check_exclusions(RandomExclusions(seed, outside=True), order=1 + seed % 2)
 
 
-@pytest.mark.parametrize("seed", [17, 34, 78, 81])
-def test_gradients_of_which_choices_exclude_elements_move_forward(seed: int) -> None:
-    check_forward_over_reverse(RandomExclusions(seed, outside=seed % 2 == 0))
+@pytest.mark.parametrize("seed", [17, 68, 70, 78, 202, 207])
+def test_gradients_of_which_choices_exclude_elements_move_in_both_orders(seed: int) -> None:
+    """Residuals that are NaN, what flows back into these, and factors that have left a sum without points."""
+    assert not check_moved(RandomExclusions(seed, outside=seed % 2 == 0))
 
 
 @pytest.mark.parametrize("seed", [0, 1])

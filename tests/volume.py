@@ -38,7 +38,7 @@ from tests.loops.random_programs import arguments as loop_arguments
 from tests.loops.random_programs import random_program
 from tests.points import excess
 from tests.random_definitions import AtZeros, Definition, definition
-from tests.random_exclusions import RandomExclusions, check_exclusions
+from tests.random_exclusions import RandomExclusions, check_exclusions, check_moved
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_symbols import RandomSymbols, check_symbols
@@ -158,6 +158,10 @@ def exclusions(f: RandomExclusions, seed: int) -> Details:
     return check_exclusions(f, order=1 + seed % 2)
 
 
+def moved(f: RandomExclusions, _: int) -> Details:
+    return check_moved(f)
+
+
 def symbols(f: RandomSymbols, _: int) -> Details:
     return check_symbols(f)
 
@@ -221,6 +225,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "scans": (scans, RandomStep),
     "exclusions": (exclusions, RandomExclusions),
     "excluded-tensors": (exclusions, partial(RandomExclusions, outside=True)),
+    "moved": (moved, lambda seed: RandomExclusions(seed, outside=seed % 2 == 0)),
     "nested-nodes": (nodes, lambda seed: drawn("nested", seed)),
 }
 """What is done with a definition or a JAX function, and how it is drawn; the laws are about the programs of ``first`` and ``second``."""

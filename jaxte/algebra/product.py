@@ -7,7 +7,7 @@ leave the product, and what remains is a list of factors, some of them divided b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import and_
@@ -21,7 +21,7 @@ from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import depends_on, free_axes, reads_data, reads_of
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute, Residual, Tensor
 
 _MOST_TENSORS = 100  # behind a factor that are looked at
 
@@ -183,7 +183,7 @@ def may_spoil(factor: Factor) -> bool:
 
 def stays_finite(expr: Expr) -> bool:
     """Whether ``expr`` is finite wherever the inputs of the tensors that it reads are, overflow aside; what is read at positions that are data may be out of range."""
-    return _finite_in_range(expr) and all(_tensor_stays_finite(read.tensor) for read in reads_of(expr))
+    return _finite_in_range(expr) and all(tensor_stays_finite(read.tensor) for read in reads_of(expr))
 
 
 @lru_cache(maxsize=4096)
@@ -196,11 +196,23 @@ def _finite_in_range(expr: Expr) -> bool:
     return is_finite_by_signs(expr) and not reads_data(expr)
 
 
+def stays_finite_in_range(tensor: Tensor) -> bool:
+    """Whether ``tensor`` is finite wherever its inputs are and all positions that are data are in range."""
+    return _is_all(tensor, is_finite_by_signs)
+
+
 @lru_cache(maxsize=2048)
-def _tensor_stays_finite(tensor: Tensor) -> bool:
+def tensor_stays_finite(tensor: Tensor) -> bool:
+    """The same wherever they are; what another program computed is as that program's definition says."""
+    return _is_all(tensor, _finite_in_range)
+
+
+def _is_all(tensor: Tensor, is_finite: Callable[[Expr], bool]) -> bool:
+    """Whether all bodies behind ``tensor`` are finite."""
     seen = {tensor: None}
     for t in (stack := [tensor]):
-        if (isinstance(t, Compute) and not _finite_in_range(t.body)) or len(seen) > _MOST_TENSORS:
+        is_finite_here = is_finite(t.body) if isinstance(t, Compute) else not isinstance(t, Residual)
+        if not is_finite_here or len(seen) > _MOST_TENSORS:
             return False
         stack += [i for i in t.inputs if i not in seen]
         seen.update(dict.fromkeys(t.inputs))

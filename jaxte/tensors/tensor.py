@@ -194,6 +194,18 @@ class Head(Placeholder):
     __slots__ = ()
 
 
+class ResidualHead(Head):
+    """What flows back into a residual that conditions on data leave elements out of: zero at these, whatever the residual is there."""
+
+    __slots__ = ()
+
+
+class Residual(Placeholder):
+    """What another program computed, or the tangent of that, where it may be infinite or NaN although the inputs of that program are finite and in range."""
+
+    __slots__ = ()
+
+
 class Compute(Tensor):
     """A tensor given by what one element is.
 

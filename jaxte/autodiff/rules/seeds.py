@@ -13,7 +13,6 @@ from jaxte.algebra.product import stays_finite
 from jaxte.algebra.sums import signed_terms
 from jaxte.autodiff.rules.prefixes import own_axes
 from jaxte.autodiff.rules.reductions import reduction_contributions
-from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.autodiff.terms.scalar import Contribution
@@ -26,8 +25,8 @@ from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, POWER
 from jaxte.lang.scalars.table import TABLE, may_blow_up
 from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.structure import PartialSum, topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.structure import PartialSum
+from jaxte.tensors.tensor import Compute, ResidualHead, Tensor
 
 # Operations of a guarded head that is put in place: the guard of an extremum with its ties takes six.
 _MOST_IN_PLACE = 12
@@ -51,7 +50,7 @@ class Adjoint(Compute):
         guarded: whether elements are zero because a guard on data excludes them, here or in the adjoint that this
             one multiplies; such zeros must stay zero whatever they are multiplied by later.
         masked: whether this is ``guarded`` or made of what is, by sums, too: a matrix product has rows of zeros where its operand has.
-        passed_on: whether an adjoint that this one is made of is ``masked``.
+        passed_on: whether an adjoint that this one is made of is ``masked``, or what flows back into a residual.
     """
 
     __slots__ = ("guarded", "masked", "origins", "passed_on")
@@ -73,8 +72,8 @@ class Adjoint(Compute):
             self.masked: bool = like.masked
             return
         adjoints = [head for head in heads if isinstance(head, Adjoint)]
-        self.passed_on = any(head.masked for head in adjoints)
-        self.guarded = _has_data_guard(body) or (any(h.guarded for h in adjoints) and not _has_sum(body))
+        self.passed_on = any(map(_is_masked, heads))
+        self.guarded = has_data_guard(body) or (any(h.guarded for h in adjoints) and not _has_sum(body))
         self.masked = self.guarded or self.passed_on
 
     def with_body(self, body: Expr) -> Adjoint:
@@ -106,6 +105,8 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     reaches pass on nothing there, either.
     """
     element: Expr = Read(head, tuple(at))
+    if isinstance(head, ResidualHead) and (_may_blow_up(reader) or _may_be_spoilt(reader)):
+        return guard(call(NONZERO, element, 0), element)
     if not isinstance(head, Compute):
         return element
     table: dict[Expr, Expr] = dict(zip(head.axes, at, strict=True))
@@ -115,10 +116,10 @@ def seed_of(head: Tensor, at: Sequence[Expr], reader: Tensor) -> Expr:
     may_blow_up = _may_blow_up(reader)
     if not may_blow_up and not _may_be_spoilt(reader):
         return element
-    in_place = may_blow_up and _has_data_guard(head.body) and not _has_sum(head.body)
+    in_place = may_blow_up and has_data_guard(head.body) and not _has_sum(head.body)
     if in_place and _is_short(head.body) and _is_guarded_throughout(head):
         return substitute(head.body, table)
-    masked = head.masked if isinstance(head, Adjoint) else _has_data_guard(head.body)
+    masked = _is_masked(head) if isinstance(head, Adjoint) else has_data_guard(head.body)
     known = _whole_guard(head) if masked else TRUE
     if known is None:
         return guard(call(NONZERO, element, 0), element)
@@ -136,34 +137,16 @@ def moved_into(tangent: Tensor, read: Read, at: Sequence[Expr], reader: Tensor) 
     if not isinstance(tangent, Compute):
         return element
     may_blow_up = _may_blow_up(reader) or _may_be_spoilt(reader)
-    guarded = may_blow_up and _has_data_guard(tangent.body) and not _has_sum(tangent.body)
+    guarded = may_blow_up and has_data_guard(tangent.body) and not _has_sum(tangent.body)
     if _is_trivial(tangent.body) or (guarded and _is_short(tangent.body)):
         return substitute(tangent.body, dict(zip(tangent.axes, at, strict=True)))
-    moving = [t for t in (tangent, read.tensor) if isinstance(t, Adjoint)]
-    masked = guarded or (may_blow_up and any(t.masked for t in moving))
+    masked = guarded or (may_blow_up and any(map(_is_masked, (tangent, read.tensor))))
     return guard(call(NONZERO, element, 0), element) if masked else element
 
 
-def free_of_guards(reader: Compute, tensor: Tensor) -> Compute:
-    """``reader`` without its guards on elements of ``tensor``, as it is differentiated with respect to these.
-
-    ``select(g != 0, g * w, 0)`` is ``g * w`` in all that concerns ``g``: it is linear in it, and its slope is ``w`` also where ``g`` is zero. So it is
-    for a part of the product that is a tensor of its own, ``select(g != 0, s * w, 0)`` with ``s = g * v``, which is told by what it reads.
-    """
-    tests = [n for n in postorder(reader.body) if isinstance(n, Call) and n.op is NONZERO]
-    about = {n: TRUE for n in tests if any(_depends_on(tensor, read.tensor) for read in reads_of(n))}
-    if not about:
-        return reader
-    free = Compute(reader.name, reader.axes, substitute(reader.body, about))
-    same_elements(free, reader)
-    return free
-
-
-def _depends_on(tensor: Tensor, other: Tensor) -> bool:
-    """Whether ``tensor`` is ``other``, or is computed from it."""
-    if tensor is other or isinstance(tensor, Placeholder):
-        return tensor is other
-    return among(other, topological_order([tensor]))
+def _is_masked(head: Tensor) -> bool:
+    """Whether elements of ``head`` are zero because conditions on data exclude them, or others that it is made of."""
+    return head.masked if isinstance(head, Adjoint) else isinstance(head, ResidualHead)
 
 
 def _whole_guard(head: Compute) -> Expr | None:
@@ -173,7 +156,7 @@ def _whole_guard(head: Compute) -> Expr | None:
     match head.body:
         case Call(op, (condition, taken, Const(0))) if op is SELECT:
             positions = not any(dtypes.is_inexact(read.dtype) for read in reads_of(condition))
-            return condition if positions and not _has_data_guard(taken) else None
+            return condition if positions and not has_data_guard(taken) else None
     return None
 
 
@@ -195,8 +178,12 @@ def _is_guarded_throughout(head: Compute) -> bool:
     if not isinstance(head, Adjoint) or not head.passed_on:
         return True
     terms = [term for term, _ in signed_terms(head.body, negated=True)]
-    bare = [term for term in terms if not (isinstance(term, Call) and term.op is SELECT)]
-    return not any(isinstance(r.tensor, Adjoint) and r.tensor.masked for r in reads_of(*bare))
+    bare = [term for term in terms if not (_is_choice(term) and has_data_guard(term))]
+    return not any(_is_masked(read.tensor) for read in reads_of(*bare))
+
+
+def _is_choice(term: Expr) -> bool:
+    return isinstance(term, Call) and term.op is SELECT
 
 
 def _is_trivial(body: Expr) -> bool:
@@ -209,7 +196,8 @@ def _is_trivial(body: Expr) -> bool:
     return all(not isinstance(node, (Read, Reduce)) for node in postorder(body))
 
 
-def _has_data_guard(body: Expr) -> bool:
+def has_data_guard(body: Expr) -> bool:
+    """Whether a condition on data chooses in ``body``, or decides on the points of a sum."""
     for node in postorder(body):
         condition = node.args[0] if isinstance(node, Call) and node.op is SELECT else None
         condition = node.where if isinstance(node, Reduce) else condition

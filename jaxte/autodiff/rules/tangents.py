@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from jaxte.algebra.data_limits import data_limits
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.prefixes import Prefix
+from jaxte.autodiff.rules.readers import free_of_guards, guarded_by_sums
 from jaxte.autodiff.rules.recurrences import Recurrence, solve
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
 from jaxte.autodiff.rules.scans import (
@@ -29,7 +30,7 @@ from jaxte.autodiff.rules.scans import (
     states_of,
     values_of,
 )
-from jaxte.autodiff.rules.seeds import free_of_guards, moved_into
+from jaxte.autodiff.rules.seeds import moved_into
 from jaxte.autodiff.terms.guards import guard, is_zero, plus, times
 from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.zeros import sum_over
@@ -80,7 +81,8 @@ def push_forward(
 
     parts: dict[Compute, list[Tensor]] = {}
     for tensor in tangents:
-        parts.setdefault(free_of_guards(output, tensor), []).append(tensor)
+        reader = guarded_by_sums(output, tangents[tensor])
+        parts.setdefault(free_of_guards(reader, tensor), []).append(tensor)
     bodies = [_tangent_of(free, leading, _read_of(moving), moves) for free, moving in parts.items()]
     body = bodies[0] if len(bodies) == 1 else collect(bodies)
     body = substitute(body, dict(zip(output.axes, axes, strict=True)))

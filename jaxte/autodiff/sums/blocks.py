@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jaxte.algebra.simplify import collect
-from jaxte.autodiff.rules.seeds import Adjoint, Origin, contributions_of_reduction, free_of_guards, seed_of
+from jaxte.autodiff.rules.readers import free_of_guards, guarded_by_sums
+from jaxte.autodiff.rules.seeds import Adjoint, Origin, contributions_of_reduction, seed_of
 from jaxte.autodiff.sums.cheap import allowed, cheaper, merge, taken, typed, zero_of
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
@@ -202,7 +203,7 @@ def contributions_to(
     def wanted(leaf: Expr) -> bool:
         return isinstance(leaf, Read) and leaf.tensor is input
 
-    free = free_of_guards(output, input)
+    free = free_of_guards(guarded_by_sums(output, head), input)
     if isinstance(free.body, Reduce):
         parts = contributions_of_reduction(free, head, prefix, wanted)
     else:

@@ -6,10 +6,11 @@ backward pass, which is there before the tangents are derived. Tangents are deri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from jaxte.autodiff.rules.seeds import has_data_guard
 from jaxte.autodiff.terms.beside import within
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
@@ -18,11 +19,11 @@ from jaxte.derivatives.forward import jvp_graph, reached_from, transposed
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.identity import among
 from jaxte.lower.program.kept.residuals import saved_tensors, sizes_told
 from jaxte.planning.asked import planned_with
-from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Extern, Head, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Head, Placeholder, Residual, ResidualHead, Tensor
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Linearized:
     @lazy
     def heads(self) -> tuple[Placeholder, ...]:
         """The adjoint of each result that has a derivative."""
-        return heads_of([self.source.outputs[n] for n in self.source.with_head])
+        source = self.source
+        excluded = [source.outputs[n] for n in source.excluded]
+        return heads_of([source.outputs[n] for n in source.with_head], excluded)
 
     @lazy
     def adjoints(self) -> tuple[Tensor, ...]:
@@ -89,7 +92,12 @@ class Linearized:
         if not self.kept and len(lasting) == len(source.overrides):
             return source
         outputs = (*source.outputs, *self.kept)
-        return program(SAVING, source.label, source.inputs, outputs, source.policy, lasting, source.fdiff)
+        made = program(SAVING, source.label, source.inputs, outputs, source.policy, lasting, source.fdiff)
+        return (
+            replace(made, excluded=frozenset(range(len(source.outputs), len(outputs))))
+            if self._excludes
+            else made
+        )
 
     @lazy
     def kept_alone(self) -> Program | None:
@@ -141,7 +149,7 @@ class Linearized:
     def tangents(self) -> Program:
         """From the residuals and the tangents of the perturbed inputs to those of the results at ``reached``."""
         source = self.source
-        dots = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in self._perturbed]
+        dots = [_tangent_of(t) for t in self._perturbed]
         return Program(
             TANGENT,
             source.label,
@@ -159,6 +167,12 @@ class Linearized:
     def _has_rules(self) -> bool:
         """Whether a tangent was given by a rule of its own, so that forward mode is no transpose of the backward pass."""
         return any(own.tangent is not None for own in self.source.overrides.values())
+
+    @lazy
+    def _excludes(self) -> bool:
+        """Whether conditions on data leave elements of some tensor out."""
+        reached = reached_from(self.source.outputs, self.source.inputs)
+        return any(isinstance(t, Compute) and has_data_guard(t.body) for t in reached)
 
     @property
     def _perturbed(self) -> list[Tensor]:
@@ -221,7 +235,14 @@ class Linearized:
         return replace(made, beside=self.saving)
 
 
-def heads_of(outputs: Sequence[Tensor]) -> tuple[Placeholder, ...]:
-    """A placeholder for the adjoint of each of ``outputs``."""
+def _tangent_of(tensor: Tensor) -> Placeholder:
+    """A placeholder for the tangent of ``tensor``, which may be infinite or NaN where that may be."""
+    kind = Residual if isinstance(tensor, Residual) else Placeholder
+    return kind(f"{tensor.name}_dot", tensor.shape, tensor.dtype)
+
+
+def heads_of(outputs: Sequence[Tensor], excluded: Collection[Tensor] = ()) -> tuple[Placeholder, ...]:
+    """A placeholder for the adjoint of each of ``outputs``; those ``excluded`` are residuals with elements that are left out."""
     names = ["H"] if len(outputs) == 1 else [f"H_{t.name}" for t in outputs]
-    return tuple(Head(n, t.shape, t.dtype) for t, n in zip(outputs, names, strict=True))
+    kinds = [ResidualHead if among(t, excluded) else Head for t in outputs]
+    return tuple(kind(n, t.shape, t.dtype) for t, n, kind in zip(outputs, names, kinds, strict=True))

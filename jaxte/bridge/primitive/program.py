@@ -75,6 +75,7 @@ class Program:
         override, fdiff: as in ``te.differentiate``; overrides of tensors of other programs are allowed here.
         transpose: makes the transpose where another program has it already, of ``(wanted, heads)``; None where it has to be derived.
         beside: the forward pass of a backward pass, which XLA compiles together with it.
+        excluded: positions of results that are residuals with elements that conditions on data leave out of the backward pass.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Program:
     fdiff: Callable[..., Any] | None = None
     transpose: Callable[[tuple[int, ...], tuple[int, ...]], Any] | None = None
     beside: Program | None = None
+    excluded: frozenset[int] = frozenset()
     _kept: dict[Hashable, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -230,9 +232,10 @@ class Program:
         """The same program over other inputs."""
         outputs = rebuilt.tensors(self.outputs)
         inputs = [rebuilt.table[t] for t in self.inputs]
-        return program(
+        made = program(
             self.name, self.label, inputs, outputs, self.policy, rebuilt.overrides, with_head=self.with_head
         )
+        return replace(made, excluded=self.excluded)
 
     @lazy
     def overrides(self) -> dict[Tensor, Override]:

@@ -1,0 +1,79 @@
+"""A definition as what flows back into it meets it: without guards on what flows on, and with guards on sums that may have no points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jaxte.algebra.product import product_of, tensor_stays_finite
+from jaxte.autodiff.rules.seeds import Adjoint
+from jaxte.autodiff.terms.beside import same_elements
+from jaxte.autodiff.terms.guards import guard
+from jaxte.lang import dtypes
+from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.identity import among
+from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NONZERO
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.structure import topological_order
+from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+
+_PRODUCTS = (MULTIPLY, DIVIDE, NEGATIVE)
+
+
+def free_of_guards(reader: Compute, tensor: Tensor) -> Compute:
+    """``reader`` without its guards on elements of ``tensor``, as it is differentiated with respect to these.
+
+    ``select(g != 0, g * w, 0)`` is ``g * w`` in all that concerns ``g``: it is linear in it, and its slope is ``w`` also where ``g`` is zero. So it is
+    for a part of the product that is a tensor of its own, ``select(g != 0, s * w, 0)`` with ``s = g * v``, which is told by what it reads.
+    """
+    tests = [n for n in postorder(reader.body) if isinstance(n, Call) and n.op is NONZERO]
+    about = {n: TRUE for n in tests if any(_depends_on(tensor, read.tensor) for read in reads_of(n))}
+    return _written(reader, substitute(reader.body, about))
+
+
+def guarded_by_sums(reader: Compute, head: Tensor) -> Compute:
+    """``reader``, if it is an adjoint, with guards on the sums in its products whose points data decides on, where ``head`` may be infinite or NaN.
+
+    ``a * (sum over k where m[k] of b[k])`` was ``sum over k where m[k] of a * b[k]``: ``a`` left the sum since it is finite. What flows back into it need not be, as the tangent of
+    a root, and passes on nothing where there are no points.
+    """
+    if not isinstance(reader, Adjoint) or tensor_stays_finite(head):
+        return reader
+    order = postorder(reader.body)
+    inner = {a for n in order if _is_product(n) for a in n.children if _is_product(a)}
+    table: dict[Expr, Expr] = {}
+    for node in order:
+        if _is_product(node) and node not in inner and (sums := _sums_by_data(node)):
+            table[node] = guard(conjunction([call(NONZERO, s, 0) for s in sums]), node)
+    return _written(reader, substitute(reader.body, table))
+
+
+def _written(reader: Compute, body: Expr) -> Compute:
+    """``reader`` with the same elements by another ``body``."""
+    if body is reader.body:
+        return reader
+    made = Compute(reader.name, reader.axes, body)
+    same_elements(made, reader)
+    return made
+
+
+def _is_product(node: Expr) -> bool:
+    return isinstance(node, Call) and node.op in _PRODUCTS and dtypes.is_inexact(node.dtype)
+
+
+def _sums_by_data(node: Expr) -> Sequence[Expr]:
+    """The factors of a product that are sums whose points data decides on."""
+    factors = product_of(node).factors
+    return [f.expr for f in factors if not f.inverse and isinstance(f.expr, Reduce) and _by_data(f.expr)]
+
+
+def _by_data(node: Reduce) -> bool:
+    conditions = [*conjuncts(node.where), *(f.expr for f in product_of(node.exprs[0]).factors if f.guard)]
+    return node.reducer.name == "sum" and not all(map(is_decidable, conditions))
+
+
+def _depends_on(tensor: Tensor, other: Tensor) -> bool:
+    """Whether ``tensor`` is ``other``, or is computed from it."""
+    if tensor is other or isinstance(tensor, Placeholder):
+        return tensor is other
+    return among(other, topological_order([tensor]))
