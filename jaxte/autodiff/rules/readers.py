@@ -10,7 +10,7 @@ from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call, conjunction, conjuncts
-from jaxte.lang.identity import among
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NONZERO
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.isl_text import is_decidable
