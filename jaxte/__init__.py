@@ -32,14 +32,13 @@ from jaxte.derivatives.one_liners import (
 from jaxte.derivatives.regions import Region, gradient, region
 from jaxte.derivatives.reverse import DifferentiationResult, differentiate
 from jaxte.derivatives.verify import Verification, verify_override
-from jaxte.frontends.everywhere import everywhere
 from jaxte.frontends.gradients import grad, value_and_grad
 from jaxte.frontends.jacobians import diagonal, hessian, jacobian
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.loops.loops import loops
 from jaxte.frontends.text.define import Formulas, define
 from jaxte.frontends.text.einsum import einsum
-from jaxte.frontends.transforms import jvp, linearize, vjp
+from jaxte.frontends.transforms import everywhere, jvp, linearize, vjp
 from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import (
     ArgumentError,
@@ -171,9 +170,8 @@ from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts
 from jaxte.tensors.bodies.open_axes import axis, indices
-from jaxte.tensors.composed import logsumexp, mean, norm, softmax, std, variance
+from jaxte.tensors.composed import comm_reducer, logsumexp, mean, norm, softmax, std, variance
 from jaxte.tensors.compute import compute
-from jaxte.tensors.custom_reducers import comm_reducer
 from jaxte.tensors.inputs import assume, constant, placeholder, var
 from jaxte.tensors.recurrences.define import recurrence
 from jaxte.tensors.reductions import all, any, argmax, argmin, max, min, prod, reduce_axis, sum

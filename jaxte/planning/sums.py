@@ -17,7 +17,7 @@ from jaxte.planning.conditions.masked_weights import with_masked_weights
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
 from jaxte.planning.indices.fewer_elements import at_terms, with_elements
-from jaxte.planning.indices.lines import with_lines, with_turned_factors
+from jaxte.planning.indices.known import with_lines, with_turned_factors
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.winners import by_doubling, one_axis_apart

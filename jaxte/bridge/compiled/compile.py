@@ -18,11 +18,10 @@ from jax.tree_util import tree_unflatten
 
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
 from jaxte.bridge.calls.outputs import Outputs
-from jaxte.bridge.primitive.derived import linearized
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.linearized import Linearized
 from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
-from jaxte.bridge.primitive.primitive import bind
+from jaxte.bridge.primitive.primitive import bind, linearized
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, Program, program
 from jaxte.bridge.primitive.told import told
 from jaxte.derivatives.overrides import overrides_of

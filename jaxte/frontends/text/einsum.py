@@ -30,8 +30,8 @@ from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lang.other_names import PADS, nearest
+from jaxte.tensors.composed import Reduction as CustomReduction
 from jaxte.tensors.compute import defined
-from jaxte.tensors.custom_reducers import Reduction as CustomReduction
 from jaxte.tensors.tensor import Compute, Tensor
 
 Reducer: TypeAlias = str | Callable[..., Expr] | CustomReduction

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jaxte.lang.functions import choices, elementwise, numbers
 from jaxte.lang.functions.choices import *  # noqa: F403
-from jaxte.lang.functions.elementwise import *  # noqa: F403  # noqa: F403
+from jaxte.lang.functions.elementwise import *  # noqa: F403
 from jaxte.lang.functions.numbers import *  # noqa: F403
 from jaxte.lang.scalars.rows import Form, Function
 from jaxte.lang.scalars.table import TABLE

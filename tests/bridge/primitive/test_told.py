@@ -16,7 +16,7 @@ import pytest
 import jaxte as te
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.price.programs import Beside, beside_transpose
-from jaxte.bridge.primitive.derived import linearized
+from jaxte.bridge.primitive.primitive import linearized
 from jaxte.bridge.primitive.told import told
 from jaxte.lower.code.vocabulary import Choice, Program, Verdict
 from jaxte.lower.program.plan import lower

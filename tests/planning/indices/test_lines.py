@@ -11,7 +11,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.planning.indices.lines import Line
+from jaxte.planning.indices.known import Line
 from jaxte.tensors.structure import topological_order
 
 N = 40

@@ -60,9 +60,10 @@ from jaxte.lower.forms.band.spec import (
     BandSpec,
     Dims,
     Part,
+    column_roles,
     dims_of,
+    recognise_columns,
 )
-from jaxte.lower.forms.band.strided_columns import column_roles, recognise_columns
 from jaxte.lower.forms.band.write_blocks import band_source, blocks_of
 from jaxte.lower.match.index_terms import Form
 from jaxte.lower.match.two_operands import Operand, two_operands

@@ -31,7 +31,14 @@ from jaxte.lower.code.spec import Array, Dry, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.default_work import NARROW
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.conv.lines.blocks import Blocks, blocks_of, blocks_source, blocks_work
+from jaxte.lower.forms.conv.lines.blocks import (
+    Blocks,
+    blocks_of,
+    blocks_source,
+    blocks_work,
+    row_length,
+    toeplitz_source,
+)
 from jaxte.lower.forms.conv.lines.fourier import fourier_source, fourier_spec, fourier_windows, points_of
 from jaxte.lower.forms.conv.lines.toeplitz import (
     LHS,
@@ -42,7 +49,6 @@ from jaxte.lower.forms.conv.lines.toeplitz import (
     order_of_reads,
     recognise_toeplitz,
 )
-from jaxte.lower.forms.conv.lines.write_toeplitz import row_length, toeplitz_source
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.spec import Window
 from jaxte.lower.limits import LONGEST_UNROLLED, MOST_DIAGONALS
