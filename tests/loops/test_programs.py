@@ -416,9 +416,37 @@ def at_two_numbers(x):
     return x, s
 
 
+def american_option(S, K, sigma):
+    """Each step backwards has one value less than the one before, and reads that beyond its own."""
+    n = 5
+    up = np.exp(sigma[0] / np.sqrt(n))
+    p = (1.0 - 1 / up) / (up - 1 / up)
+    V = np.zeros(n + 1)
+    for i in range(n + 1):
+        V[i] = max(K[0] - S[0] * up ** (2 * i - n), 0.0)
+    for t in range(n - 1, -1, -1):
+        for i in range(t + 1):
+            hold = 0.99 * (p * V[i + 1] + (1 - p) * V[i])
+            V[i] = max(hold, K[0] - S[0] * up ** (2 * i - t))
+    return V[0]
+
+
+def de_casteljau(points, t):
+    out = np.zeros((len(t), points.shape[1]))
+    for q in range(len(t)):
+        b = points.copy()
+        for r in range(1, len(points)):
+            for i in range(len(points) - r):
+                b[i, :] = (1 - t[q]) * b[i, :] + t[q] * b[i + 1, :]
+        out[q, :] = b[0, :]
+    return out
+
+
 @pytest.mark.parametrize(
     ("fn", "args"),
     [
+        (american_option, [np.array([1.0]), np.array([1.1]), np.array([0.3])]),
+        (de_casteljau, _numbers((4, 2), (3,))),
         (at_two_numbers, _numbers((4,))),
         (floyd, [np.abs(np.random.default_rng(0).normal(size=(5, 5)))]),
         (permuted, [*_numbers((6,)), np.array([1, 0, 3, 3, 2, 5])]),

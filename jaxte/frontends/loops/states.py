@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from jaxte.frontends.loops.clocks import Clocks
-from jaxte.frontends.loops.program import Equation
+from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, conjunction
 from jaxte.lang.functions import select
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL, GREATER_EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import difference, linear_or_none
+from jaxte.sets.intervals import at_most, highest, lowest, nonnegative
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.node import State
 from jaxte.tensors.recurrences.steps import guarded_read
@@ -23,11 +24,35 @@ from jaxte.tensors.shapes import as_extent
 from jaxte.tensors.tensor import Compute
 
 
+def extents(block: Sequence[Equation]) -> dict[Axis, Expr]:
+    """Axes of equations that shrink step by step, with an extent by which they hold all that is read at the same places before the first step."""
+    found: dict[Axis, Expr] = {}
+    for read in dict.fromkeys(r for e in block for r in reads_of(e.body)):
+        if not isinstance(read.tensor, Stand) or read.tensor.equation.statement is None:
+            continue
+        own = read.tensor.equation.statement
+        most = dict(zip(own.indices, own.variable.shape, strict=True))
+        for axis, index in zip(own.axes, read.indices, strict=True):
+            form = None if axis not in most or reads_of(index) else linear(normal(index))
+            low, high = (None, None) if form is None else (lowest(form), highest(form))
+            if low is None or high is None or not nonnegative(low):
+                continue
+            size = normal(from_linear(high) + 1)
+            if not at_most(size, found.get(axis, axis.extent)) and at_most(size, as_expr(most[axis])):
+                found[axis] = size
+    return found
+
+
 class Timed:
-    """An equation over its clock and its other axes, for some of which others are ``given``."""
+    """An equation over its clock and its other axes: others are ``given`` for some of them, and ``wide`` has longer extents."""
 
     def __init__(
-        self, equation: Equation, clocks: Clocks, length: Expr, given: Mapping[Axis, Axis] | None = None
+        self,
+        equation: Equation,
+        clocks: Clocks,
+        length: Expr,
+        given: Mapping[Axis, Axis] | None = None,
+        wide: Mapping[Axis, Expr] | None = None,
     ) -> None:
         self.equation = equation
         self.time = clocks.times[equation]
@@ -36,10 +61,13 @@ class Timed:
         self.solved = solved
         self.clock = Axis(solved.name if self.time is solved else "t", 0, length)
         self.rest = tuple(a for a in equation.axes if a is not solved)
-        known = {} if given is None else given
-        others = tuple(known[a] if a in known else Axis(a.name, 0, a.extent) for a in self.rest)
+        placed, longer = given or {}, wide or {}
+        others = tuple(
+            placed[a] if a in placed else Axis(a.name, 0, longer.get(a, a.extent)) for a in self.rest
+        )
         self.axes = (self.clock, *others)
         self.table: dict[Expr, Expr] = dict(zip(self.rest, others, strict=True))
+        self._longer = [own < a.extent for a, own in zip(self.rest, others, strict=True) if a in longer]
         form = linear(self.time)
         value: Expr = self.clock - as_expr(form.constant)
         for axis, other in zip(self.rest, others, strict=True):
@@ -53,7 +81,7 @@ class Timed:
         parts = []
         if self.time is not self.solved or self.solved.extent is not self.clock.extent:
             parts += [self.value >= 0, self.value < self.solved.extent]
-        return conjunction([*parts, substitute(self.equation.domain, self.table)])
+        return conjunction([*parts, *self._longer, substitute(self.equation.domain, self.table)])
 
     def place(self, indices: Sequence[Expr]) -> list[Expr]:
         """Where the element at ``indices`` stands."""

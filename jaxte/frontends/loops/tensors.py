@@ -15,7 +15,7 @@ from jaxte.frontends.loops.given import Made, give_gradient
 from jaxte.frontends.loops.nests import Nesting
 from jaxte.frontends.loops.program import Equation, Program, Stand
 from jaxte.frontends.loops.rotated import Row, rotated
-from jaxte.frontends.loops.states import Kept, Timed, with_starts
+from jaxte.frontends.loops.states import Kept, Timed, extents, with_starts
 from jaxte.frontends.loops.widened import widened
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
@@ -157,7 +157,8 @@ class _Making:
 
     def _timed(self, block: Sequence[Equation], clocks: Clocks) -> None:
         """Each equation over its clock: what it reads is a fixed number of steps ago, or at any position before."""
-        own = {e: Timed(e, clocks, self._length(block, clocks)) for e in block}
+        length, wide = self._length(block, clocks), extents(block)
+        own = {e: Timed(e, clocks, length, wide=wide) for e in block}
 
         bodies = {}
         for equation in block:
