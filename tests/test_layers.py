@@ -101,6 +101,7 @@ LAYERS = (
     "algebra.product",
     "algebra.data",
     "algebra.data_limits",
+    "algebra.choices",
     "algebra.like_terms",
     "algebra.simplify",
     "algebra.polynomial",

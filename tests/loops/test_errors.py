@@ -96,7 +96,7 @@ recursion = te.loops(recursive)
 
 
 def unknown(x):
-    return np.linalg.norm(x)
+    return np.linalg.det(x)
 
 
 def early(x):
@@ -124,7 +124,7 @@ CASES = [
     (endless, te.DefinitionError, "for t in range(most): if not (...): break", "while s < 3:"),
     (another_array, te.DefinitionError, "y stands for another object within a loop", "y"),
     (recursive, te.DefinitionError, "calls itself", "recursion(x)"),
-    (unknown, te.DefinitionError, "no function that te.loops knows", "np.linalg.norm"),
+    (unknown, te.DefinitionError, "no function that te.loops knows", "np.linalg.det"),
     (early, te.DefinitionError, "return within a loop", "return x[i]"),
 ]  # fmt: skip
 

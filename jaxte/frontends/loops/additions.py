@@ -19,7 +19,7 @@ from jaxte.frontends.loops.program import Program, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
 from jaxte.frontends.loops.values import Block, elementwise, is_number
 from jaxte.lang.dtypes import promote
-from jaxte.lang.expr import Read, as_expr
+from jaxte.lang.expr import Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.walk import reads_of
 
@@ -31,6 +31,11 @@ class Additions(Assignments):
 
     def augmented(self, node: ast.AugAssign) -> None:
         op = _SUMS.get(type(node.op))
+        if isinstance(node.target, ast.Name) and (self.frame.number, "known", node.target.id) in self.forced:
+            was = self.frame.names.get(node.target.id)
+            if is_number(was):
+                self.put(node.target, BINARY[type(node.op)](was, self.number(node.value)), node.value)
+                return
         place = self._place(node.target)
         value = self.operand(node.value)
         if op == "sum" and isinstance(node.op, ast.Sub):
@@ -116,6 +121,24 @@ class Additions(Assignments):
         if not rest:
             return self.read(held, (), node)
         return Block(rest, lambda at: self.read(held, at, node))
+
+    def prefixes(self, op: str, own: Block, place: int, node: ast.AST) -> Block:
+        """The reductions of all elements up to each along one axis, by loops before the statement."""
+        kind = as_expr(own.element([as_expr(0) for _ in own.shape])).dtype
+        shape = tuple(extent_of(e, self, node) for e in own.shape)
+        name = f"{op}_{len(self.recorder.statements)}"
+        key = (self.frame.number, op, self.recorder.new_number())
+        held = self.recorder.variable(key, name, shape, kind, home=self._home(name))
+        span = self.frame.text.span(node)
+
+        def added(at: list[Expr]) -> None:
+            self.recorder.assign(held, at, identity(op, kind), span)
+            with self.recorder.loop("k", 0, at[place] + 1) as counter:
+                value = own.element([counter.value if n == place else i for n, i in enumerate(at)])
+                self.recorder.add(op, held, at, value, span)
+
+        self._over(own.shape, added)
+        return Block(own.shape, lambda at: self.read(held, at, node))
 
 
 def _keeps_kind(variable: Variable, value: Any) -> bool:

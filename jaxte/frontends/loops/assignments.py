@@ -15,6 +15,8 @@ from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.tensors.shapes import check_shape
 
+_VIEWS = (ast.Subscript, ast.Attribute, ast.Call)
+
 
 class Assignments(Calls):
     """Reads assignments."""
@@ -193,7 +195,8 @@ class Assignments(Calls):
         if isinstance(value, Variable) and not value.shape:
             value = self.read(value, (), node)
         if isinstance(value, Block):
-            if value.of is not None and isinstance(node, ast.Subscript):
+            is_view = isinstance(node, ast.Subscript) or not isinstance(names.get(name), Variable)
+            if value.of is not None and is_view and isinstance(node, _VIEWS):
                 if _is_at_counters(value):
                     names[name] = value
                     return
@@ -208,6 +211,9 @@ class Assignments(Calls):
             names[name] = self.stored((*key, target.lineno, target.col_offset), name, value, target)
             return
         if is_number(value):
+            if is_static(value) and (self.frame.number, "known", name) in self.forced:
+                names[name] = value
+                return
             single = self.frame.text.stores.get(name, 0) == 1 and key not in self.forced
             if single and (is_static(value) or not reads_of(value)):
                 names[name] = value

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.elements import Elements
+from jaxte.frontends.loops.arrays import WHOLE, Arrays
 from jaxte.frontends.loops.expressions import SPEAKS
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import (
@@ -30,9 +30,12 @@ from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.walk import free_axes, reads_of
 
 _CASTS = (float, int, bool, complex)
+METHODS = (
+    "reshape", "ravel", "flatten", "transpose", "diagonal", "trace", "std", "var", "cumsum", "cumprod",
+)  # fmt: skip
 
 
-class Calls(Elements):
+class Calls(Arrays):
     """Reads expressions with calls."""
 
     def call(self, node: ast.Call) -> Any:
@@ -49,7 +52,14 @@ class Calls(Elements):
         if library and name in ALLOCATIONS:
             return self.allocated(name, node)
         if library and name in ("copy", "array", "asarray"):
-            return self.copied(self.operand(node.args[0]))
+            own = self.value(node.args[0])
+            if name == "asarray" and isinstance(own, (Variable, Block)):
+                return own
+            return self.copied(
+                self.listed(own, node) if isinstance(own, tuple) else self.as_operand(own, node.args[0])
+            )
+        if library and name in WHOLE:
+            return self.whole(name, [self._whole_argument(a) for a in node.args], self._words(node), node)
         if target is len:
             return (
                 self.value(node.args[0]).shape[0]
@@ -86,6 +96,13 @@ class Calls(Elements):
             node.func,
             f"{label} is no function that te.loops knows; decorate it with @te.loops too, or use one of numpy by its name",
         )
+
+    def _whole_argument(self, node: ast.expr) -> Any:
+        own = self.value(node)
+        return self.as_operand(own, node) if isinstance(own, Variable) else own
+
+    def _words(self, node: ast.Call) -> dict[str, Any]:
+        return {str(k.arg): self.value(k.value) for k in node.keywords}
 
     def folded(self, own: Callable[..., Any], target: Callable[..., Any], node: ast.Call) -> Any:
         args = [self.operand(a) for a in node.args]
@@ -131,6 +148,8 @@ class Calls(Elements):
             return self.copied(own)
         if name in REDUCTIONS:
             return self.reduced(REDUCTIONS[name], name == "mean", [own], node)
+        if name in METHODS:
+            return self.whole(name, [own, *map(self._whole_argument, node.args)], self._words(node), node)
         if name == "dot":
             return self.product(own, self.operand(node.args[0]), node)
         if name == "astype":

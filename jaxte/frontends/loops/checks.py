@@ -90,7 +90,7 @@ def _check_written(
 ) -> None:
     """That what is read was written: of a choice by data, by the end of both of its branches."""
     access, variable = flow.reads[statement, read], flow.variable_of(read)
-    point, keeps = flow.flow.unwritten(access), read is statement.keeps
+    point, keeps = flow.flow.unwritten(access), statement.only_keeps(read)
     if keeps and statement.complete:
         if (point is not None or seen) and not statement.finishes:
             undefined.add(statement)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.additions import Additions
-from jaxte.frontends.loops.expressions import truth
+from jaxte.frontends.loops.expressions import BINARY, truth
 from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.values import Block
 from jaxte.lang import functions
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.walk import reads_of
@@ -22,6 +23,58 @@ class Choices(Additions):
     @abstractmethod
     def block_of(self, body: Sequence[ast.stmt]) -> None:
         """Reads statements, one after the other."""
+
+    def put(self, target: ast.expr, value: Any, node: ast.expr) -> None:
+        """One assignment; ``x[mask] = number`` is one of each element, to what it is or to the number."""
+        chosen = self._chosen(target)
+        if chosen is None:
+            super().put(target, value, node)
+            return
+        self._where(*chosen, lambda own: self._one(value, node), target)
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        """``x[mask] += number`` likewise."""
+        chosen = self._chosen(node.target)
+        if chosen is None:
+            super().augmented(node)
+            return
+        number = self._one(self.value(node.value), node.value)
+        self._where(*chosen, lambda own: BINARY[type(node.op)](own, number), node.target)
+
+    def _where(self, own: Variable, mask: Block, new: Callable[[Expr], Any], target: ast.expr) -> None:
+        """Each element of ``own`` for which ``mask`` holds becomes ``new`` of it."""
+        place = self.block(own, target)
+
+        def element(at: Sequence[Expr]) -> Expr:
+            was = place.element(at)
+            return functions.select(mask.element(at), new(was), was)
+
+        self.put_block(place, Block(place.shape, element), target)
+
+    def _one(self, value: Any, node: ast.expr) -> Any:
+        own = self.as_operand(value, node)
+        if isinstance(own, Block):
+            raise self.fault(
+                node, "what a mask chooses is given one number; write a loop with an if, or np.where"
+            )
+        return own
+
+    def _chosen(self, target: ast.expr) -> tuple[Variable, Block] | None:
+        """The array and the mask of ``x[mask]``."""
+        if not isinstance(target, ast.Subscript) or isinstance(
+            target.slice, (ast.Slice, ast.Tuple, ast.Constant)
+        ):
+            return None
+        own, mask = self.value(target.value), self.value(target.slice)
+        if isinstance(mask, Variable) and mask.shape:
+            mask = self.block(mask, target.slice)
+        if not isinstance(own, Variable) or not isinstance(mask, Block):
+            return None
+        if as_expr(mask.element([as_expr(0) for _ in mask.shape])).dtype != "bool":
+            return None
+        if len(mask.shape) != len(own.shape):
+            raise self.fault(target.slice, "a mask has the shape of the array")
+        return own, mask
 
     def branch(self, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
         if isinstance(test, ast.BoolOp) and len(test.values) > 1:

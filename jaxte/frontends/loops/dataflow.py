@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
+from jaxte.frontends.loops.branches import overwritten
 from jaxte.frontends.loops.program import Cell, Equation, Program, Stand, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
 from jaxte.lang.budget import Exhausted
@@ -50,6 +51,8 @@ class Dataflow:
                 self.reads[statement, read] = self._read_access(statement, read, n)
         self.outputs = {v: self._whole(f"O{n}", v, _LAST) for n, v in enumerate(program.results)}
         self.flow = self._asked()
+        self._keeps = {a for (s, read), a in self.reads.items() if s.complete and s.only_keeps(read)}
+        self._unkept = self._overwritten()
         self._contents = self._found()
         self._equations: dict[object, Equation] = {}
         self._parts: dict[Statement, Expr] = {}
@@ -128,6 +131,18 @@ class Dataflow:
                 f"{self.program.name}: which write each of its {len(self.reads)} reads sees takes too long to find; make several functions of it, "
                 "each with @te.loops, and call one after the other in JAX"
             ) from None
+
+    def _overwritten(self) -> set[Statement]:
+        """Statements whose element another branch of a choice by data writes, too, so that it need not be kept."""
+        if not any(s.keeps is not None for s in self.program.statements):
+            return set()
+        own = {
+            access.label: source for access, source in self.writes.items() if isinstance(source, Statement)
+        }
+        seen = {
+            key: [own[n] for n in self.flow.labels(access) if n in own] for key, access in self.reads.items()
+        }
+        return overwritten(self.program.statements, seen)
 
     def _whole(self, label: str, variable: Variable, time: int) -> Access:
         axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(variable.shape))
@@ -232,7 +247,8 @@ class Dataflow:
             known[node] = found
             return found
 
-        return rule(self._value(statement))
+        value = statement.alone if statement in self._unkept else None
+        return rule(self._value(statement) if value is None else value)
 
     def _at(self, statement: Statement, read: Read, indices: Sequence[Expr]) -> Expr:
         access, variable = self.reads[statement, read], self.variable_of(read)
@@ -250,6 +266,9 @@ class Dataflow:
     def _seen(self, content: Content, variable: Variable) -> Expr:
         """What elements of a variable hold, over the axes of ``content``."""
         result: Expr | None = None
+        is_open = any(self._may_hold_nothing(r) for r in content.reads) and bool(content.written)
+        if is_open and all(s.condition is not TRUE for s in content.written):
+            result = as_expr(cast(0, variable.dtype))
         for source in content.written:
             own = self._element(source)
             result = own if result is None else select(source.condition, own, result)
@@ -265,6 +284,10 @@ class Dataflow:
         if result is None:  # of an element that the other branch of an if writes
             return as_expr(cast(0, variable.dtype))
         return result
+
+    def _may_hold_nothing(self, access: Access) -> bool:
+        """Whether ``access`` is what a branch keeps of an element that the other branch writes, and that nothing was written to before."""
+        return access in self._keeps and self.flow.unwritten(access) is not None
 
     def _statement(self, source: Source) -> Statement:
         own = self.writes[source.write]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from jaxte.frontends.loops.expressions import Expressions
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import Block, is_static
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.intervals import reach
@@ -22,12 +24,12 @@ class Elements(Expressions):
     def subscript(self, node: ast.Subscript) -> Any:
         base = self.value(node.value)
         if isinstance(base, tuple):
-            place = (
-                self.number(node.slice)
-                if not isinstance(node.slice, ast.Slice)
-                else self._plain_slice(node.slice)
-            )
-            return base[place]
+            if isinstance(node.slice, ast.Slice):
+                return base[self._plain_slice(node.slice)]
+            place = None if isinstance(node.slice, ast.Tuple) else self.number(node.slice)
+            if isinstance(place, int):
+                return base[place]
+            base = self.listed(base, node.value)
         if not isinstance(base, (Variable, Block)):
             raise self.fault(node.value, "only arrays and shapes are indexed")
         entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -53,7 +55,13 @@ class Elements(Expressions):
                 places.append((first, step))
                 extents.append(extent)
             else:
-                places.append(self.index(entry, shape[axis]))
+                own = self.value(entry)
+                if isinstance(own, Block) or (isinstance(own, Variable) and own.shape):
+                    own = self._positions(own, entries, entry)
+                    extents += own.shape
+                    places.append(own)
+                else:
+                    places.append(self.index(own, entry, shape[axis]))
             axis += 1
 
         def element(at: Sequence[Expr]) -> Expr:
@@ -61,6 +69,8 @@ class Elements(Expressions):
             for place in places:
                 if place is None:
                     rest.pop(0)
+                elif isinstance(place, Block):
+                    indices.append(place.element([rest.pop(0) for _ in place.shape]))
                 elif isinstance(place, tuple):
                     indices.append(normal(place[0] + rest.pop(0) * place[1]))
                 else:
@@ -69,8 +79,29 @@ class Elements(Expressions):
                 return base.element(indices)
             return self.read(base, indices, node)
 
-        variable = base if isinstance(base, Variable) else base.of
+        is_gathered = any(isinstance(p, Block) for p in places)
+        variable = None if is_gathered else base if isinstance(base, Variable) else base.of
         return Block(tuple(extents), element, variable) if extents else element(())
+
+    def _positions(self, own: Any, entries: Sequence[ast.expr], node: ast.expr) -> Block:
+        """An array as an index, alone among indices that are numbers or slices."""
+        block = self.as_operand(own, node)
+        dtype = as_expr(block.element([as_expr(0) for _ in block.shape])).dtype
+        if dtype == "bool":
+            raise self.fault(
+                node,
+                "how many elements a mask chooses is data; write x[mask] = value, np.where, or a loop with an if",
+            )
+        if not dtypes.is_integer(dtype):
+            raise self.fault(node, "an index is an integer")
+        others = [e for e in entries if e is not node and not isinstance(e, (ast.Slice, ast.Constant))]
+        if others and any(isinstance(self.value(e), (Variable, Block)) for e in others):
+            raise self.fault(node, "two arrays as indices of one; write a loop over positions")
+        return block
+
+    @abstractmethod
+    def listed(self, values: Sequence[Any], node: Any) -> Block:
+        """A list as an array."""
 
     def _filled(self, entries: Sequence[ast.expr], rank: int, node: ast.AST) -> list[ast.expr]:
         """The entries of an index with ``...``, and what stands behind the last, as whole slices."""
@@ -86,9 +117,9 @@ class Elements(Expressions):
                 found.append(entry)
         return [*found, *missing]
 
-    def index(self, node: ast.expr, extent: Expr) -> Expr:
+    def index(self, given: Any, node: ast.expr, extent: Expr) -> Expr:
         """One index; a negative number counts from the end."""
-        found = self.fixed(self.number(node), node)
+        found = self.fixed(self.as_number(given, node), node)
         if isinstance(found, (float, np.floating)):
             raise self.fault(node, "an index is an integer")
         own = as_expr(found)

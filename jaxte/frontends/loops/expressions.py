@@ -16,6 +16,7 @@ from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.source import Written
 from jaxte.frontends.loops.values import (
+    Allocation,
     Block,
     elementwise,
     is_number,
@@ -28,6 +29,7 @@ from jaxte.lang.other_names import nearest
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.inputs import constant
 from jaxte.tensors.tensor import Tensor
 
 BINARY: dict[type, Callable[..., Any]] = {
@@ -146,7 +148,9 @@ class Expressions(ABC):
 
     def number(self, node: ast.expr) -> Any:
         """A number: static, or an expression."""
-        found = self.value(node)
+        return self.as_number(self.value(node), node)
+
+    def as_number(self, found: Any, node: ast.AST) -> Any:
         if isinstance(found, Variable) and not found.shape:
             return self.read(found, (), node)
         if not is_number(found):
@@ -173,8 +177,9 @@ class Expressions(ABC):
     def as_operand(self, found: Any, node: ast.expr) -> Any:
         if isinstance(found, Variable):
             return self.block(found, node) if found.shape else self.read(found, (), node)
-        if isinstance(found, np.ndarray) and found.ndim:
-            raise self.fault(node, "an array of NumPy from outside; make it an argument of the function")
+        if isinstance(found, Allocation) and found.fill is not None:
+            fill = as_expr(functions.cast(found.fill, found.dtype or self.default))
+            return Block(tuple(map(as_expr, found.shape)), lambda at: fill)
         if not is_number(found) and not isinstance(found, Block):
             raise self.fault(node, "a number or an array is wanted here")
         return found
@@ -203,7 +208,7 @@ class Expressions(ABC):
         if node.id in text.stores:
             raise self.fault(node, f"{node.id} is read before it is given a value; assign it first")
         if node.id in text.names:
-            return text.names[node.id]
+            return self.from_outside(text.names[node.id], node.id)
         raise self.fault(
             node, f"{node.id} is no name that is known here{nearest(node.id, [*names, *text.stores])}"
         )
@@ -224,11 +229,30 @@ class Expressions(ABC):
                 return base.dtype
             if node.attr == "T":
                 own = self.as_operand(base, node.value)
-                return Block(own.shape[::-1], lambda at: own.element(list(at)[::-1]))
+                return Block(own.shape[::-1], lambda at: own.element(list(at)[::-1]), own.of)
             raise self.fault(node, f".{node.attr} of an array is no part of te.loops; {SPEAKS}")
         if isinstance(base, ModuleType) or not isinstance(base, (Expr, Tensor)):
-            return getattr(base, node.attr)
+            if isinstance(base, tuple):
+                raise self.fault(
+                    node, "a list stays as it is; make an array by np.zeros, and write its elements"
+                )
+            return self.from_outside(getattr(base, node.attr), node.attr)
         raise self.fault(node, f".{node.attr} is no part of te.loops")
+
+    def from_outside(self, value: Any, name: str) -> Any:
+        """What a name of the module means: an array of numbers is one that no statement may write."""
+        if isinstance(value, (Variable, Tensor, Expr, type)):
+            return value
+        is_array = hasattr(value, "__array__") and bool(getattr(value, "ndim", 0))
+        return self.outside(value, name) if is_array else value
+
+    def outside(self, value: Any, name: str) -> Variable:
+        """The numbers of ``value``, which are the same at each call."""
+        own = constant(value, name)
+        key = ("outside", name, own.shape, np.asarray(value).tobytes())
+        found = self.recorder.variable(key, name, own.shape, own.dtype, own)
+        found.is_known()
+        return found
 
     def tuple(self, node: ast.Tuple | ast.List) -> Any:
         return tuple(self.value(e) for e in node.elts)
@@ -309,5 +333,5 @@ class Expressions(ABC):
 SPEAKS = "it has loops, if, assignments, arithmetic, elements and slices of arrays, np.zeros and the like, and the functions of numpy on numbers"
 _RULES: dict[type, str] = {
     ast.Constant: "constant", ast.Name: "name", ast.Attribute: "attribute", ast.Tuple: "tuple", ast.List: "tuple", ast.BinOp: "binary",
-    ast.UnaryOp: "unary", ast.BoolOp: "joined", ast.Compare: "compared", ast.IfExp: "chosen", ast.Subscript: "subscript", ast.Call: "call",
+    ast.ListComp: "comprehension", ast.GeneratorExp: "comprehension", ast.Lambda: "function", ast.UnaryOp: "unary", ast.BoolOp: "joined", ast.Compare: "compared", ast.IfExp: "chosen", ast.Subscript: "subscript", ast.Call: "call",
 }  # fmt: skip

@@ -57,8 +57,9 @@ def loops(fn: Any = None, **options: Any) -> Any:
 
     Its text is parsed, and never executed. It may have ``for`` over ranges (whose bounds are affine in sizes and outer counters), ``if`` on positions and
     on data, assignments of elements and slices, ``+=``, ``min`` and ``max``, local numbers and arrays (``np.zeros``, ``np.empty``,
-    ``.copy()``), functions of NumPy on numbers, and calls of other such functions. Exact dataflow finds what each read sees: what only
-    accumulates becomes a reduction, what carries nothing a definition, and the rest a recurrence.
+    ``.copy()``), functions of NumPy on numbers and on whole arrays, and calls of functions within it and of other such functions.
+    Exact dataflow finds what each read sees: what only accumulates becomes a reduction, what carries nothing a definition, and the
+    rest a recurrence.
 
     Args:
         fn: the function. An array among its arguments that it writes is returned, where it has no ``return``; else it has to return it.

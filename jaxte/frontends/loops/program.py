@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from jaxte.frontends.text.tree import Span
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, as_expr
-from jaxte.lang.walk import free_axes
+from jaxte.lang.graphs import among
+from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.tabulate import evaluate_index
 from jaxte.tensors.shapes import Shape, as_extent
 from jaxte.tensors.tensor import Placeholder, Tensor
@@ -75,6 +76,7 @@ class Statement:
         conditions: on counters and sizes, under which it is executed.
         guards: the conditions under which each read is evaluated, of all that it may be.
         keeps: what it reads where a condition on data leaves the element as it was.
+        alone: ``whole`` with zero in place of what it keeps.
         complete: whether ``keeps`` may find nothing, because the other branch writes the element.
         finishes: whether it is the last of the statements of both branches that do.
         branch: of which choices by data it is part: the number of each ``if``, and which of its branches.
@@ -93,9 +95,14 @@ class Statement:
     op: str | None = None
     part: Expr | None = None
     keeps: Read | None = None
+    alone: Expr | None = None
     complete: bool = False
     finishes: bool = False
     branch: tuple[tuple[int, bool], ...] = ()
+
+    def only_keeps(self, read: Read) -> bool:
+        """Whether ``read`` is what it keeps, and nothing that it computes with."""
+        return read is self.keeps and self.alone is not None and not among(read, reads_of(self.alone))
 
     @property
     def axes(self) -> tuple[Axis, ...]:

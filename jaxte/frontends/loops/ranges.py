@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.loops.choices import Choices
+from jaxte.frontends.loops.expressions import Redo, truth
 from jaxte.frontends.loops.idioms import (
     Counted,
     assignment,
@@ -22,7 +23,7 @@ from jaxte.frontends.loops.idioms import (
 )
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.recorder import Unbounded
-from jaxte.frontends.loops.values import is_static
+from jaxte.frontends.loops.values import Block, is_static
 from jaxte.lang import functions
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.sets.affine import normal
@@ -57,15 +58,64 @@ class Ranges(Choices):
         lo, hi, step, most = self._range(node)
         self._over_range(node, name, (lo, hi, step), node.body, most)
 
+    def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Block:
+        """``[value for i in range(n)]`` as an array, of ``value`` at each position."""
+        (own, *more) = node.generators
+        if more or own.ifs or not isinstance(own.target, ast.Name):
+            raise self.fault(node, "a list of values has one for, of one name, without if; write a loop")
+        name, names = own.target.id, self.frame.names
+        if isinstance(own.iter, ast.Call) and self.value(own.iter.func) is range:
+            lo, hi, step, most = self._range_of(own.iter)
+            if most is not None:
+                raise self.fault(own.iter, "how many values a list has is data; write a loop")
+            extent = normal((as_expr(hi) - lo + (step - (1 if step > 0 else -1))) // step)
+            passed: Any = Block((extent,), lambda at: normal(lo + at[0] * step))
+        else:
+            passed = self.operand(own.iter)
+        if not isinstance(passed, Block):
+            raise self.fault(
+                own.iter, "the values of a list are for positions of range(...), or for an array"
+            )
+
+        def value(at: Sequence[Expr]) -> Any:
+            before, count = dict(names), len(self.recorder.statements)
+            inner = passed.shape[1:]
+            taken = (
+                Block(inner, lambda rest: passed.element([at[0], *rest])) if inner else passed.element(at[:1])
+            )
+            self.frame.bind(name, taken)
+            found = self.operand(node.elt)
+            names.clear()
+            names.update(before)
+            if len(self.recorder.statements) > count:
+                raise self.fault(node.elt, "each value of this list takes a loop of its own; write the loops")
+            return found
+
+        first = value([as_expr(0)])
+        if not isinstance(first, Block):
+            return Block(passed.shape[:1], lambda at: as_expr(value(at)))
+        return Block((passed.shape[0], *first.shape), lambda at: value(at[:1]).element(at[1:]))
+
     def _over_list(self, node: ast.For, values: Sequence[Any]) -> None:
         """A loop over numbers that are listed, written out."""
-        if not isinstance(node.target, ast.Name) or jumps_in(node.body):
-            raise self.fault(node, "a loop over a list has one name and no break or continue; write an if")
+        if jumps_in(node.body):
+            raise self.fault(node, "a loop over a list has no break or continue; write an if")
         before = dict(self.frame.names)
         for value in values:
-            self.put(node.target, value, node.iter)
+            self._give(node.target, value, node.iter)
             self.block_of(node.body)
-        self._leave(before, f"{node.target.id} is the counter of a loop that has ended", node.target.id)
+        for own in ast.walk(node.target):
+            if isinstance(own, ast.Name):
+                self._leave(before, f"{own.id} is the counter of a loop that has ended", own.id)
+
+    def _give(self, target: ast.expr, value: Any, node: ast.expr) -> None:
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            self.put(target, value, node)
+            return
+        if not isinstance(value, tuple) or len(value) != len(target.elts):
+            raise self.fault(target, f"{len(target.elts)} names, and a value of the list is not as many")
+        for own, part in zip(target.elts, value, strict=True):
+            self._give(own, part, node)
 
     def counted(self, node: ast.While, own: Counted) -> None:
         """A ``while`` that counts, as a loop over a range that may end earlier."""
@@ -78,6 +128,30 @@ class Ranges(Choices):
         body = [*(stop_unless(t) for t in own.others), *own.body]
         self._over_range(node, own.name, (first, end, own.step), body, None)
         self.frame.end(own.name, f"{own.name} is the counter of a loop that has ended")
+
+    def repeated(self, node: ast.While) -> None:
+        """A ``while`` over numbers that are known, as ``while n > 1: ...; n //= 2``, written out."""
+        if node.orelse or jumps_in(node.body):
+            raise self.fault(node, NO_BOUND)
+        for _ in range(_MOST_WRITTEN_OUT + 1):
+            test = truth(self.number(node.test))
+            if isinstance(test, Expr):
+                raise self._as_known(node)
+            if not test:
+                return
+            self.block_of(node.body)
+        raise self.fault(
+            node,
+            f"a while loop over known numbers is written out, and this one has more than {_MOST_WRITTEN_OUT} iterations",
+        )
+
+    def _as_known(self, node: ast.While) -> Exception:
+        """A reading in which the integers of the test are numbers that each statement changes; where they are data, there is none."""
+        for name in dict.fromkeys(n.id for n in ast.walk(node.test) if isinstance(n, ast.Name)):
+            own, key = self.frame.names.get(name), (self.frame.number, "known", name)
+            if isinstance(own, Variable) and not own.shape and own.initial is None and key not in self.forced:
+                return Redo(key)
+        return self.fault(node, NO_BOUND)
 
     def _over_range(
         self,

@@ -264,7 +264,7 @@ class Recorder:
         choices = self._choices[variable.home :]
         tests = [*(c.guard for c in choices), *of_data]
         own = Read(variable.cell, indices)
-        keeps = None
+        keeps = alone = None
         for choice in choices:
             self._noted(Read(choice.held.cell, ()), span)
         if op is not None:
@@ -281,6 +281,7 @@ class Recorder:
                 test = tests[0]
                 for other in tests[1:]:
                     test = logical_and(test, other)
+                alone = cast(select(test, whole, cast(0, variable.dtype)), variable.dtype)
                 whole = select(test, whole, own)
         counters = (*self._counters, *around)
         self.statements.append(
@@ -298,6 +299,7 @@ class Recorder:
                 op,
                 part,
                 keeps,
+                alone,
                 branch=self._branch,
             )
         )

@@ -6,13 +6,14 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import CellType
 from typing import Any
 
 from jaxte.frontends.loops.idioms import counters_of
+from jaxte.frontends.loops.returns import with_one_return
 from jaxte.frontends.text.tree import Source, Span
 from jaxte.lang.errors import DefinitionError
 
@@ -21,9 +22,13 @@ _EMPTY = CellType()
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A function as it is written."""
+    """A function as it is written.
 
-    function: Callable[..., Any]
+    Attributes:
+        function: what tells it from others, itself or the node that defines it.
+    """
+
+    function: object
     source: Source
     tree: ast.FunctionDef
 
@@ -31,6 +36,8 @@ class Written:
     def names(self) -> Mapping[str, Any]:
         """What the names mean that it does not define itself, at present."""
         function: Any = self.function
+        if isinstance(function, ast.AST):
+            return vars(builtins)
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         closure = {name: cell.cell_contents for name, cell in cells if cell != _EMPTY}
         return {**vars(builtins), **function.__globals__, **closure}
@@ -56,20 +63,41 @@ class Written:
 
     def is_rebound_only(self, name: str) -> bool:
         """Whether assignments give ``name`` other values, and none, nor a function that it is handed to, changes the array that it stands for."""
-        if name not in self.stores:
-            return False
+        return name in self.stores and not self._changes(name, ())
+
+    def _changes(self, name: str, callers: Sequence[object]) -> bool:
+        """Whether the array that ``name`` stands for may be changed, by a statement or by a function that it is handed to."""
         changed = (
             n.target if isinstance(n, ast.AugAssign) else n.value
             for n in ast.walk(self.tree)
             if isinstance(n, ast.AugAssign) or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
         )
-        handed = (
-            a
-            for n in ast.walk(self.tree)
-            if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id not in vars(builtins)
-            for a in [*n.args, *(k.value for k in n.keywords)]
-        )
-        return not any(isinstance(n, ast.Name) and n.id == name for n in (*changed, *handed))
+        if any(isinstance(n, ast.Name) and n.id == name for n in changed):
+            return True
+        calls = (n for n in ast.walk(self.tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+        return any(self._changes_argument(n, name, (*callers, self.function)) for n in calls)
+
+    def _changes_argument(self, node: ast.Call, name: str, callers: Sequence[object]) -> bool:
+        """Whether the function that ``node`` calls may change ``name``, one of its arguments."""
+        assert isinstance(node.func, ast.Name)
+        given = [*enumerate(node.args), *((k.arg, k.value) for k in node.keywords)]
+        places = [place for place, a in given if isinstance(a, ast.Name) and a.id == name]
+        if not places or node.func.id in vars(builtins):
+            return False
+        text = self._function(node.func.id)
+        if text is None or text.function in callers:
+            return True
+        names = [a.arg for a in text.tree.args.args]
+        own = [names[p] if isinstance(p, int) and p < len(names) else p for p in places]
+        return any(not isinstance(n, str) or text._changes(n, callers) for n in own)
+
+    def _function(self, name: str) -> Written | None:
+        """The text of a function that a call by ``name`` means: one within this function, or one under ``te.loops``."""
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.FunctionDef) and node is not self.tree and node.name == name:
+                return Written(node, self.source, node)
+        own = None if name in self.stores else getattr(self.names.get(name), "written", None)
+        return own if isinstance(own, Written) else None
 
     @cached_property
     def has_result(self) -> bool:
@@ -86,8 +114,12 @@ class Written:
     def stores(self) -> dict[str, int]:
         """In how many places each name is given a value, the ranges of loops left out."""
         counts: dict[str, int] = {}
-        loops = [n for n in ast.walk(self.tree) if isinstance(n, ast.For)]
-        counters = {id(n) for own in loops for n in counters_of(own)}
+        loops = [n for n in ast.walk(self.tree) if isinstance(n, (ast.For, ast.comprehension))]
+        counters = {
+            id(n)
+            for own in loops
+            for n in (counters_of(own) if isinstance(own, ast.For) else ast.walk(own.target))
+        }
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in counters:
                 counts[node.id] = counts.get(node.id, 0) + 1
@@ -110,4 +142,4 @@ def written(function: Callable[..., Any]) -> Written:
     tree = ast.parse(text).body[0] if not text.lstrip().startswith("lambda") else None
     if not isinstance(tree, ast.FunctionDef):
         raise DefinitionError(f"te.loops of {name}: give a plain function, written with def")
-    return Written(function, Source(name, text), tree)
+    return Written(function, Source(name, text), with_one_return(tree))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxte.frontends.loops.expressions import Frame, Redo
+from jaxte.frontends.loops.expressions import Frame, Redo, truth
 from jaxte.frontends.loops.idioms import counted, exchanges, is_handed_over
+from jaxte.frontends.loops.inner import Inner, inner
 from jaxte.frontends.loops.program import Program, Variable
-from jaxte.frontends.loops.ranges import NO_BOUND
 from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.regions import Regions
 from jaxte.frontends.loops.source import Written
@@ -27,11 +27,8 @@ from jaxte.tensors.tensor import Tensor
 
 _AGAIN = 12  # readings of a text, until the dtypes of its variables are found
 _REMEDIES: dict[type, str] = {
-    ast.While: NO_BOUND,
-    ast.FunctionDef: "a function within the function; define it outside and decorate it with @te.loops",
     ast.Try: "try is no part of te.loops",
     ast.Global: "global variables are not written by te.loops",
-    ast.Assert: "assert is no part of te.loops",
     ast.Delete: "del is no part of te.loops",
 }
 
@@ -81,7 +78,7 @@ class Reader(Regions):
         recorder: Recorder,
         forced: set[object],
         default: str,
-        callers: tuple[Callable[..., Any], ...],
+        callers: tuple[object, ...],
         base: int = 0,
     ) -> None:
         number = recorder.new_number()
@@ -116,6 +113,7 @@ class Reader(Regions):
         )
 
     def _results(self, changed: Sequence[Variable]) -> tuple[list[Variable], bool]:
+        self._check_outside()
         tree = self.frame.text.tree
         if not self.has_returned:
             if not changed:
@@ -131,6 +129,18 @@ class Reader(Regions):
                 f"{lost[0]} = {lost[0]}.copy()",
             )
         return results, isinstance(self.returned, tuple)
+
+    def _check_outside(self) -> None:
+        """Arrays of the module are written nowhere."""
+        outside = [
+            v for key, v in self.recorder.variables.items() if isinstance(key, tuple) and key[0] == "outside"
+        ]
+        for statement in self.recorder.statements:
+            if statement.variable in outside:
+                raise statement.span.fault(
+                    f"{statement.variable.name} is no argument and no array of the function; begin with a .copy() of it",
+                    DefinitionError,
+                )
 
     def _kept(self, value: Any, node: ast.AST, name: str) -> Variable:
         if isinstance(value, Variable):
@@ -190,6 +200,10 @@ class Reader(Regions):
                 found = self.value(call)
                 if found is not None and not isinstance(found, (tuple, Variable, Block)):
                     return
+            case ast.FunctionDef():
+                self.frame.bind(node.name, self.function(node))
+            case ast.Assert():
+                self._asserted(node)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() as value) if self._is_handed_over(
                 value, node
             ):
@@ -204,11 +218,30 @@ class Reader(Regions):
                 self.loop(node)
             case ast.While() if (own := counted(node, self.frame.text.tree)) is not None:
                 self.counted(node, own)
+            case ast.While():
+                self.repeated(node)
             case ast.If():
                 self.branch(node.test, node.body, node.orelse)
             case _:
                 remedy = _REMEDIES.get(type(node), f"{type(node).__name__} is no statement of te.loops")
                 raise self.fault(node, remedy)
+
+    def _asserted(self, node: ast.Assert) -> None:
+        """A condition on sizes and numbers, which holds or does not before anything is computed."""
+        test = truth(self.number(node.test))
+        if not isinstance(test, bool):
+            raise self.fault(node.test, "an assert on data has no place in a program of JAX; remove it")
+        if not test:
+            raise self.fault(
+                node.test, "this does not hold" if node.msg is None else str(self.value(node.msg))
+            )
+
+    def function(self, node: ast.FunctionDef | ast.Lambda) -> Inner:
+        """A function within the function."""
+        try:
+            return inner(node, self.frame, self.value)
+        except DefinitionError as error:
+            raise self.fault(node, str(error)) from None
 
     def _is_handed_over(self, value: ast.Name, node: ast.stmt) -> bool:
         """Whether a name takes the array of another one within a loop, which is given another one next."""
@@ -231,10 +264,10 @@ class Reader(Regions):
         except TypeError as error:
             raise self.fault(node, str(error)) from None
         bound.apply_defaults()
-        inner = Reader(text, self.recorder, self.forced, self.default, self.callers, self.recorder.depth)
-        inner.bind(bound.arguments)
-        inner.block_of(text.tree.body)
-        return inner.returned
+        reader = Reader(text, self.recorder, self.forced, self.default, self.callers, self.recorder.depth)
+        reader.bind(bound.arguments)
+        reader.block_of(text.tree.body)
+        return reader.returned
 
     def _argument(self, node: ast.expr, n: int) -> Any:
         own = self.value(node)

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jaxte.algebra.choices import without_decided
 from jaxte.frontends.loops.additions import joined
 from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
@@ -123,7 +124,7 @@ class _Making:
 
     def _plain(self, equation: Equation) -> Made:
         """A definition; what is small stands in place of each read of it."""
-        body = self._joined(equation.body)
+        body = without_decided(self._joined(equation.body))
         handed = self._handed_on(equation, body)
         if handed is not None:
             return Made(equation.axes, handed)

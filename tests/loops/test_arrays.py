@@ -1,0 +1,218 @@
+"""Functions of NumPy on whole arrays, views, lists, masks, and functions within a function, under ``te.loops``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.structure import topological_order
+from tests.loops.agreement import assert_nodes_agree
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+WEIGHTS = np.array([0.25, 0.5, 0.25])
+
+
+def made(x):
+    A = np.eye(3) * x + np.ones((3, 3)) + np.diag(x)
+    return A @ x, np.linspace(0.0, 1.0, 3) * x, x * np.arange(1, 4), np.array([x[0], 2.0, x[1] * x[2]])
+
+
+def parts_of_matrices(A):
+    return (
+        np.trace(A) + np.linalg.norm(A),
+        np.tril(A) @ np.triu(A, 1),
+        np.diag(A),
+        np.transpose(A)[0],
+        A.std(),
+    )
+
+
+def put_together(a, b):
+    return np.concatenate([a, 2.0 * b]), np.stack([a, b], axis=1), np.cross(a, b), np.cumprod(a), np.diff(b)
+
+
+def rolled(x):
+    for _t in range(2):
+        x = x + 0.1 * (np.roll(x, 1) - x)
+    return x, np.cumsum(x)
+
+
+def transposed_view(A, x):
+    B = A.T
+    B[0, 1] = x[0]
+    A[2, 0] += x[1]
+    return A, B[0, 2] * x[2]
+
+
+def reshaped_view(x):
+    y = x.reshape(3, 4)
+    y[1, 3] = 2.0 * y[0, 0]
+    x[0, 0] = 7.0
+    z = x.flatten()
+    z[1] = 3.0
+    return x, y[2], z
+
+
+def gathered(x, idx, w):
+    return np.roll(x[idx] * w, 1)
+
+
+def masked(x, y):
+    m = x > y
+    x[m] += 1.0
+    x[~m] *= 2.0
+    y[np.abs(y) > 1.0] = 1.0
+    return x, y
+
+
+def listed(x):
+    pairs, s = [0.5, 0.25, 0.125], 0.0
+    for k in range(3):
+        s += pairs[k] * WEIGHTS[k] * x[k]
+    for w, k in [(0.5, 0), (0.25, 2)]:
+        s += w * x[k]
+    return s + sum(x[i] * x[i + 1] for i in range(3)), np.array([v * v for v in x])
+
+
+def lorenz(y, p):
+    def slope(y):
+        return np.array([p[0] * (y[1] - y[0]), y[0] * (p[1] - y[2]) - y[1], y[0] * y[1] - p[2] * y[2]])
+
+    for _t in range(3):
+        k1 = slope(y)
+        y = y + 0.01 * slope(y + 0.005 * k1)
+    return y
+
+
+def huber(x):
+    def one(r, d=1.0):
+        if abs(r) <= d:
+            return 0.5 * r * r
+        return d * (abs(r) - 0.5 * d)
+
+    twice = lambda a: a + a  # noqa: E731
+    s = 0.0
+    for i in range(len(x)):
+        s += twice(one(x[i]))
+    return s
+
+
+def in_several_places(a, x):
+    assert len(a) == 1, "one number"
+    if a[0] > 10:
+        return x[0], a[0]
+    elif a[0] > 0.1:
+        s = 0.0
+        for i in range(len(x)):
+            s = np.sin(s + x[i])
+        return s, x[1]
+    return x[1] * 2, x[0]
+
+
+def butterflies(re, im):
+    """A Fourier transform of radix two, in place."""
+    n = len(re)
+    m = 2
+    while m <= n:
+        h = m // 2
+        for k in range(0, n, m):
+            for j in range(h):
+                wr, wi = np.cos(-2 * np.pi * j / m), np.sin(-2 * np.pi * j / m)
+                tr = wr * re[k + j + h] - wi * im[k + j + h]
+                ti = wr * im[k + j + h] + wi * re[k + j + h]
+                re[k + j + h], im[k + j + h] = re[k + j] - tr, im[k + j] - ti
+                re[k + j], im[k + j] = re[k + j] + tr, im[k + j] + ti
+        m *= 2
+
+
+def numbers(*shapes):
+    rng = np.random.default_rng(5)
+    return [rng.normal(size=s) for s in shapes]
+
+
+CASES = [
+    (made, numbers((3,))),
+    (parts_of_matrices, numbers((3, 3))),
+    (put_together, numbers((3,), (3,))),
+    (rolled, numbers((5,))),
+    (transposed_view, numbers((3, 3), (3,))),
+    (reshaped_view, numbers((2, 6))),
+    (gathered, [*numbers((6,)), np.array([2, 0, 5, 2], "int32"), *numbers((4,))]),
+    (masked, numbers((5,), (5,))),
+    (listed, numbers((4,))),
+    (lorenz, numbers((3,), (3,))),
+    (huber, [np.array([0.3, -2.0, 1.5, -0.2])]),
+    (in_several_places, [np.array([0.7]), *numbers((3,))]),
+    (in_several_places, [np.array([11.0]), *numbers((3,))]),
+    (butterflies, numbers((4,), (4,))),
+]
+
+
+@pytest.mark.parametrize(("fn", "args"), CASES)
+def test_functions_of_whole_arrays_agree_with_numpy_and_with_differences(fn, args) -> None:
+    assert_nodes_agree(fn, args)
+
+
+def test_what_both_branches_of_a_choice_write_is_no_recurrence() -> None:
+    def loss(x):
+        s = 0.0
+        for i in range(len(x)):
+            if abs(x[i]) <= 1.0:
+                t = 0.5 * x[i] * x[i]
+            else:
+                t = abs(x[i]) - 0.5
+            s += t
+        return s
+
+    found = topological_order([te.loops(loss).builder(te.placeholder((6,), name="x"))])
+    assert not any(isinstance(t, Recurrent) for t in found)
+    assert "select(abs(x[i]) <= 1.0, 0.5 * x[i] * x[i], abs(x[i]) - 0.5)" in "".join(map(str, found))
+
+
+def writes_outside(x):
+    WEIGHTS[0] = x[0]
+    return x
+
+
+def reads_by_mask(x):
+    return x[x > 0]
+
+
+def grows(x):
+    out = []
+    for i in range(3):
+        out.append(x[i])
+    return out
+
+
+def holds_not(x):
+    assert len(x) == 3, "three numbers are wanted"
+    return x
+
+
+def counts_data(x):
+    n = 8.0 * x[0]
+    while n > 1:
+        n = n / 2
+    return n
+
+
+@pytest.mark.parametrize(
+    ("fn", "message", "marked"),
+    [
+        (writes_outside, "WEIGHTS is no argument and no array of the function", "WEIGHTS[0]"),
+        (reads_by_mask, "how many elements a mask chooses is data", "x > 0"),
+        (grows, "a list stays as it is", "out.append"),
+        (holds_not, "three numbers are wanted", "len(x) == 3"),
+        (counts_data, "a while loop has no bound that is known", "while n > 1:"),
+    ],
+)
+def test_what_is_refused_of_them(fn, message, marked) -> None:
+    with pytest.raises(te.DefinitionError) as caught:
+        te.loops(fn)(np.ones(4))
+    first, line, caret = str(caught.value).split("\n")[:3]
+    assert message in first
+    assert line[caret.index("^") : caret.index("^") + caret.count("^")].startswith(marked)
