@@ -143,7 +143,7 @@ def _derivative(traced: Traced, number: int, second: bool) -> Made:
         for n, v in enumerate(closed.jaxpr.invars)
     ]
     states += [(nothing(np.shape(c), prod(source.shape)), _known(c)) for c in closed.consts]
-    colours = coloured(propagated(whole, states)[0][0])
+    colours = coloured(propagated(whole, states, prod(source.shape))[0][0])
     way = f"{colours.count} vectors {'forward' if colours.pushes else 'back'}"
     values = lambda a: colours.values(along(a), a[number])  # noqa: E731
     return Made(shape, colours.rows, colours.columns, values, way, split)

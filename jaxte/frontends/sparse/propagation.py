@@ -64,32 +64,33 @@ _OF_MATRICES = frozenset(
 _PREFIXES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 
-def propagated(closed: Any, given: Sequence[State]) -> list[State]:
-    """What the results of ``closed`` depend on."""
-    columns = given[0][0].columns
+def propagated(closed: Any, given: Sequence[State], columns: int) -> list[State]:
+    """What the results of ``closed`` depend on, of an input of ``columns`` elements."""
     constants = [(nothing(np.shape(c), columns), known_array(c)) for c in closed.consts]
 
     def number(literal: Any) -> State:
         value = literal_array(literal)
         return nothing(value.shape, columns), value
 
-    return walked(closed.jaxpr, [*constants, *given], _passed_on, number)
+    def results(eqn: Any, operands: Sequence[State]) -> list[State]:
+        return _passed_on(eqn, operands, columns)
+
+    return walked(closed.jaxpr, [*constants, *given], results, number)
 
 
-def _passed_on(eqn: Any, operands: Sequence[State]) -> list[State]:
+def _passed_on(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
     """What the results of one equation depend on, and hold."""
     name = eqn.primitive.name
     if name in _CALLS:
-        return propagated(_closed(eqn.params[_CALLS[name]]), operands)
+        return propagated(_closed(eqn.params[_CALLS[name]]), operands, columns)
     if name == "scan":
-        return _scanned(eqn, operands)
+        return _scanned(eqn, operands, columns)
     if name == "cond":
-        return _chosen(eqn, operands[1:])
+        return _chosen(eqn, operands[1:], columns)
     if name == "custom_linear_solve":
-        return _solved(eqn, operands)
+        return _solved(eqn, operands, columns)
     known = _known(eqn, operands)
-    found = _patterns(eqn, operands)
-    columns = operands[0][0].columns if operands else 0
+    found = _patterns(eqn, operands, columns)
     results = []
     for var, pattern, value in zip(eqn.outvars, found, known, strict=True):
         moves = is_inexact(str(var.aval.dtype)) and value is None
@@ -97,10 +98,11 @@ def _passed_on(eqn: Any, operands: Sequence[State]) -> list[State]:
     return results
 
 
-def _patterns(eqn: Any, operands: Sequence[State]) -> list[Pattern]:
-    name, columns = eqn.primitive.name, operands[0][0].columns if operands else 0
+def _patterns(eqn: Any, operands: Sequence[State], columns: int) -> list[Pattern]:
+    name = eqn.primitive.name
     shapes = [tuple(v.aval.shape) for v in eqn.outvars]
-    if all(p.is_empty for p, _ in operands):
+    moving = [p for p, _ in operands if not p.is_empty]
+    if not moving or name == "stop_gradient":
         return [nothing(s, columns) for s in shapes]
     rule = RULES.get(name)
     if name in _MOVES and (moved := _moved(eqn, operands)) is not None:
@@ -117,25 +119,27 @@ def _patterns(eqn: Any, operands: Sequence[State]) -> list[Pattern]:
         if all(len(p.shape) in (0, len(shapes[0])) for p, _ in operands):
             return [union([_repeated(p, shapes[0]) for p, _ in operands])]
     if name == "sort":
-        return [_together(eqn.params["dimension"], operands, s) for s in shapes]
-    if name in _OF_MATRICES and len({p.shape[:-2] for p, _ in operands}) == 1:
-        return [_by_batch(operands, s) for s in shapes]
+        return [_together(eqn.params["dimension"], moving, s) for s in shapes]
+    if name == "triangular_solve" and operands[0][0].is_empty:
+        return [_together(-2 if eqn.params["left_side"] else -1, moving, s) for s in shapes]
+    own = 2 if name in _OF_MATRICES else len(eqn.params["fft_lengths"]) if name == "fft" else 0
+    if own and len({p.shape[:-own] for p in moving}) == 1:
+        return [_by_batch(moving, s, own) for s in shapes]
     return [union([p.everywhere(s) for p, _ in operands]) for s in shapes]
 
 
-def _together(axis: int, operands: Sequence[State], shape: tuple[int, ...]) -> Pattern:
+def _together(axis: int, moving: Sequence[Pattern], shape: tuple[int, ...]) -> Pattern:
     """Of what mixes all that stands along one axis."""
     lines = np.moveaxis(np.arange(prod(shape)).reshape(shape), axis, 0).reshape(shape[axis], -1)
     to, source = np.indices((shape[axis], shape[axis])).reshape(2, -1)
-    mixed = [p.moved(shape, lines[to].reshape(-1), lines[source].reshape(-1)) for p, _ in operands]
-    return union(mixed)
+    return union([p.moved(shape, lines[to].reshape(-1), lines[source].reshape(-1)) for p in moving])
 
 
-def _by_batch(operands: Sequence[State], shape: tuple[int, ...]) -> Pattern:
-    """Of what is made of matrices, each for itself; before the matrices there are as many dimensions in all operands."""
-    count = prod(operands[0][0].shape[:-2])
+def _by_batch(moving: Sequence[Pattern], shape: tuple[int, ...], last: int) -> Pattern:
+    """Of what is made of the ``last`` dimensions, for itself at each place of those before, which all operands have."""
+    count = prod(moving[0].shape[:-last])
     parts = []
-    for pattern, _ in operands:
+    for pattern in moving:
         own, made = pattern.size // count, prod(shape) // count
         batch, to, source = np.indices((count, made, own)).reshape(3, -1)
         parts.append(pattern.moved(shape, batch * made + to, batch * own + source))
@@ -242,7 +246,7 @@ def _multiplied(eqn: Any, number: int, pattern: Pattern, shape: tuple[int, ...])
     return pattern.moved(shape, to.reshape(-1), whole.reshape(-1))
 
 
-def _scanned(eqn: Any, operands: Sequence[State]) -> list[State]:
+def _scanned(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
     """Of a loop, one step after the other."""
     p = eqn.params
     body = _closed(p["jaxpr"])
@@ -255,11 +259,12 @@ def _scanned(eqn: Any, operands: Sequence[State]) -> list[State]:
     order = range(p["length"])[:: -1 if p["reverse"] else 1]
     made: dict[int, list[Pattern]] = {}
     for n in order:
-        found = propagated(body, [*fixed, *((s, None) for s, _ in state), *(_row(r, n) for r in rows)])
+        given = [*fixed, *((s, None) for s, _ in state), *(_row(r, n) for r in rows)]
+        found = propagated(body, given, columns)
         state = found[:carried]
         made[n] = [pattern for pattern, _ in found[carried:]]
     stacked = [
-        _stacked([made[n][k] for n in sorted(made)], tuple(v.aval.shape), operands[0][0].columns)
+        _stacked([made[n][k] for n in sorted(made)], tuple(v.aval.shape), columns)
         for k, v in enumerate(eqn.outvars[carried:])
     ]
     return [*((s, None) for s, _ in state), *((s, None) for s in stacked)]
@@ -277,17 +282,22 @@ def _stacked(rows: Sequence[Pattern], shape: tuple[int, ...], columns: int) -> P
     return Pattern(shape, columns, np.concatenate(keys) if keys else np.zeros(0, np.int64))
 
 
-def _solved(eqn: Any, operands: Sequence[State]) -> list[State]:
-    """Of a solution: what the program that solves depends on."""
-    lengths = eqn.params["const_lengths"]
+def _solved(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
+    """Of a solution ``x`` of ``A x = b``: its tangent solves the same system with ``db - dA x``, whatever the program that solves it is made of."""
+    lengths, programs = eqn.params["const_lengths"], eqn.params["jaxprs"]
     before = lengths.matvec + lengths.vecmat
-    given = [*operands[before : before + lengths.solve], *operands[sum(lengths) :]]
-    return propagated(_closed(eqn.params["jaxprs"].solve), given)
+    still = [(nothing(v.aval.shape, columns), None) for v in eqn.outvars]
+    changes = propagated(_closed(programs.matvec), [*operands[: lengths.matvec], *still], columns)
+    right = [
+        (union([b, own]), None) for (b, _), (own, _) in zip(operands[sum(lengths) :], changes, strict=True)
+    ]
+    solver = [(nothing(p.shape, columns), known) for p, known in operands[before : before + lengths.solve]]
+    return propagated(_closed(programs.solve), [*solver, *right], columns)
 
 
-def _chosen(eqn: Any, operands: Sequence[State]) -> list[State]:
+def _chosen(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
     """Of a choice between branches: what any of them depends on."""
-    found = [propagated(_closed(branch), operands) for branch in eqn.params["branches"]]
+    found = [propagated(_closed(branch), operands, columns) for branch in eqn.params["branches"]]
     return [(union([p for p, _ in same]), None) for same in zip(*found, strict=True)]
 
 

@@ -14,6 +14,17 @@ import jaxte as te
 N = 24
 
 
+def solved(u: Any) -> Any:
+    """Systems of one matrix that is known, written inside of the function."""
+    A = 3 * jnp.eye(4) + 0.1
+    return jax.vmap(lambda b: jnp.linalg.solve(A, b) * b)(u.reshape(6, 4))
+
+
+def own_systems(u: Any) -> Any:
+    """Systems each of which has its own matrix and its own right-hand side."""
+    return jax.vmap(lambda b: jnp.linalg.solve(jnp.diag(b) + 0.1, b[::-1]))(u.reshape(6, 4))
+
+
 def heat(u: Any) -> Any:
     return u + 0.1 * (jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u)
 
@@ -73,6 +84,10 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a filter": (filtered, ""),
     "inverses": (blocks, ""),
     "sorted": (lambda u: jnp.sort(u.reshape(4, 6), axis=1), ""),
+    "systems": (solved, "4 vectors forward"),
+    "matrices and right-hand sides": (own_systems, ""),
+    "softmaxes": (lambda u: jax.nn.softmax(u.reshape(6, 4)), ""),
+    "spectra": (lambda u: jnp.abs(jnp.fft.rfft(u.reshape(6, 4))) ** 2, ""),
     "one element": (lambda u: u[3] ** 2, "definition"),
     "everything": (lambda u: jnp.sum(u**2), ""),
     "nothing": (lambda u: jnp.ones(3) + 0 * jnp.floor(u[:3]), ""),
@@ -115,6 +130,9 @@ def test_patterns_have_what_is_read_and_no_more() -> None:
     assert te.hessian(SECOND["rosenbrock"][0], sparse=True)(x).nse == 3 * N - 2
     assert te.jacobian(FUNCTIONS["sorted"][0], sparse=True)(x).nse == 6 * N
     assert te.jacobian(bundle, sparse=True)(x).nse == 5 * 2 * 4
+    for name in ("systems", "softmaxes"):  # a block for each row
+        assert te.jacobian(FUNCTIONS[name][0], sparse=True)(x).nse == 6 * 4 * 4, name
+    assert te.jacobian(FUNCTIONS["spectra"][0], sparse=True)(x).nse == 6 * 3 * 4
 
 
 def test_diagonals_and_the_main_one(rng: np.random.Generator) -> None:
