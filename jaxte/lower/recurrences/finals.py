@@ -88,13 +88,7 @@ def renewed(first: Changed, second: Changed) -> Changed:
 
 
 def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:
-    """What stands for the readers of tensors of which the last position is all that is read.
-
-    Args:
-        order: all tensors, each after what it reads.
-        given: those that exist already.
-        results: those that have to exist in the end.
-    """
+    """What stands for the readers of tensors of which the last position is all that is read. The arguments are those of ``within_loops``."""
     own = [t for t in order if t not in given]
     last: dict[Tensor, None] = {
         t: None for t in own if type(t) is Recurrent and t not in results and _ends_with(t)

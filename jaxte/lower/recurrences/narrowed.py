@@ -28,13 +28,7 @@ Position = tuple[int, int]
 
 
 def narrowed(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:
-    """What stands for the readers of such definitions.
-
-    Args:
-        order: all tensors, each after what it reads.
-        given: those that exist already.
-        results: those that have to exist in the end.
-    """
+    """What stands for the readers of such definitions. The arguments are those of ``within_loops``."""
     own = [t for t in order if t not in given]
     positions = _positions(own, results)
     if not positions:
@@ -123,13 +117,7 @@ def _reading(body: Expr, positions: dict[Tensor, Position], made: dict[Tensor, C
 
 
 def narrowed_states(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:
-    """What stands for the readers of such tensors.
-
-    Args:
-        order: all tensors, each after what it reads.
-        given: those that exist already.
-        results: those that have to exist in the end.
-    """
+    """What stands for the readers of such tensors. The arguments are those of ``within_loops``."""
     own = [t for t in order if t not in given]
     positions = _state_positions(own, results)
     if not positions:

@@ -81,6 +81,13 @@ class Blocks:
         """All that a tile computes, each after what it reads."""
         return [*self.tensors.values(), *self.fresh.values()]
 
+    @property
+    def wholes(self) -> list[Tensor]:
+        """The tensors from outside that rows of the tile read as they are."""
+        own: set[Tensor] = {*self.computed, self.start, self.first}
+        own |= {piece.part for piece in self.slices.values()}
+        return list(dict.fromkeys(t for row in self.computed for t in row.inputs if t not in own))
+
     def block(self, tensor: Compute, position: int) -> Compute:
         """``tensor`` at a block of positions of its axis number ``position``.
 

@@ -237,19 +237,12 @@ def _outside_kernels(item: Tensor | Tiles) -> Sequence[Tensor]:
 
 def _given(own: Pass) -> list[Tensor]:
     """What a block gets: its parts, and what it reads as it is."""
-    return [piece.part for piece in own.blocks.slices.values()] + _read_as_it_is(own)
-
-
-def _read_as_it_is(own: Pass) -> list[Tensor]:
-    blocks = own.blocks
-    inner: set[Tensor] = {*blocks.computed, blocks.start, blocks.first}
-    inner |= {piece.part for piece in blocks.slices.values()}
-    return list(dict.fromkeys(t for row in blocks.computed for t in row.inputs if t not in inner))
+    return [piece.part for piece in own.blocks.slices.values()] + own.blocks.wholes
 
 
 def _read_in_whole(own: Pass) -> Iterator[Tensor]:
     """The arrays that lie in the memory of the core for every block, but for those whose rows are the blocks."""
-    yield from _read_as_it_is(own)
+    yield from own.blocks.wholes
     for piece in own.blocks.slices.values():
         if not piece.windows:
             yield piece.part

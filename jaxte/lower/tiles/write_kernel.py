@@ -63,7 +63,7 @@ class _KernelText(Text):
             own = Name(first, (), ("int32", False)), Number(blocks.extent - blocks.size)
             lines.append(Statement(self.scope, start, Apply(MINIMUM, own)))
         self.parameters = [first]
-        outside = {t: self.known[t] for t in self._read_in_whole()}
+        outside = {t: self.known[t] for t in self.blocks.wholes}
         self.known |= {blocks.start: start, blocks.first: first}
         for piece in blocks.slices.values():
             source, before = self._source(piece)
@@ -79,13 +79,6 @@ class _KernelText(Text):
             name = self.known[tensor] = names.numbered(identifier)
             self.of_wholes[name] = tensor_name(identifier, tensor)
         return lines
-
-    def _read_in_whole(self) -> list[Tensor]:
-        """The tensors from outside that rows of the tile read as they are."""
-        blocks = self.blocks
-        own: set[Tensor] = {*blocks.computed, blocks.start, blocks.first}
-        own |= {piece.part for piece in blocks.slices.values()}
-        return list(dict.fromkeys(t for row in blocks.computed for t in row.inputs if t not in own))
 
     def _is_block(self, piece: Slice, source: Name, before: Mapping[int, int]) -> bool:
         """Whether ``piece`` is the block of its source along the first dimension, and nothing else is taken of that."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.rewrites.quarter_powers import root_power
+from jaxte.lower.rewrites.table import root_power
 from tests.lowered import check, program_of, run, sources
 
 X = te.placeholder((4, 9), name="X")
