@@ -1,7 +1,4 @@
-"""Sums as their terms, and terms as sums: the one way in which forms and rewrites take sums apart and put them together.
-
-How much an expression computes: what is worth a tensor that is written and read.
-"""
+"""Sums as their terms, and terms as sums: the one way in which forms and rewrites take sums apart and put them together; and how much they compute."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``vjp``, ``jvp`` and ``linearize`` with JAX's signatures: of JAX functions, of jaxte functions, and of Tensors.
-
-``everywhere``: derivatives that other people's code takes, raised.
-"""
+"""``vjp``, ``jvp`` and ``linearize`` with JAX's signatures: of JAX functions, of jaxte functions, and of Tensors; and ``everywhere``."""
 
 # Functions of jaxte are callables too, so that their overloads come first and overlap with those of all functions.
 # mypy: disable-error-code="overload-overlap"

@@ -1,9 +1,7 @@
-"""Reductions that are made of others: means, norms, the stable logarithm of a sum of exponentials, and softmax.
+"""Reductions that are made of others: means, norms, the stable logarithm of a sum of exponentials, and softmax; and those that a user makes.
 
 What is reduced twice is reduced over axes of the same ranges: the largest element, which keeps exponentials from overflow, runs over all
 elements for each of them.
-
-Reductions that a user makes.
 """
 
 from __future__ import annotations

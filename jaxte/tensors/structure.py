@@ -1,6 +1,4 @@
-"""The graph that tensors form.
-
-What a definition is up to names: equal definitions of other tensors over other axes have equal structures.
+"""The graph that tensors form, and what a definition is up to names: equal definitions of other tensors over other axes have equal structures.
 
 The kinds of tensors that planning takes out of definitions, and that others tell from what a user defined; of what each is a part.
 """

@@ -1,7 +1,4 @@
-"""Nodes at positions that are data, and slices whose places are known to the running program only.
-
-Nodes of Pallas kernels: the call of one, and what it reads from an array of which it is given more than it needs at once.
-"""
+"""Nodes at positions that are data, slices whose places are known to the running program only, and Pallas kernels: the call of one, and what it reads from an array of which it is given more than it needs at once."""
 
 from __future__ import annotations
 

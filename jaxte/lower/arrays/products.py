@@ -1,8 +1,6 @@
-"""Nodes that combine elements along dimensions: reductions, windows, cumulative reductions.
+"""Nodes that combine elements along dimensions: reductions, windows, cumulative reductions, einsum, convolutions, Fourier transforms.
 
 What a reducer does to two arrays, and what changes nothing, as nodes.
-
-Nodes that are sums of products: einsum, convolutions, Fourier transforms.
 """
 
 from __future__ import annotations

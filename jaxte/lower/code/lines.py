@@ -1,6 +1,4 @@
-"""Identifiers for emitted code, from names that users chose freely.
-
-Statements as lines of Python: assignments, and the functions of cumulative reductions in blocks.
+"""Statements as lines of Python: identifiers, assignments, the functions of cumulative reductions in blocks, and the check of a whole program.
 
 def y_prefix(x):
     n = x.shape[1]
@@ -17,8 +15,6 @@ def y_prefix(x):
 
 What comes before a block is added to the sums within it, so that each level rounds large numbers once. Of other reducers, one part after the other is
 combined with it.
-
-The check of a whole program: every statement in turn, with the names that exist before it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The values of gathers, scatters, slices at positions that are data, and of calls.
+"""The values of gathers, scatters, slices at positions that are data, of calls, and of kernels block by block.
 
 Facts that a node states of its positions, and that XLA trusts, are asked here: that they are inside, and that no two are the same.
-
-The values of kernels, block by block.
 """
 
 from __future__ import annotations

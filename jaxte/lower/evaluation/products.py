@@ -1,7 +1,4 @@
-"""The values of reductions, windows and cumulative reductions: element after element, where no function of NumPy is meant.
-
-The values of products: einsum, convolutions tap by tap, Fourier transforms.
-"""
+"""The values of reductions and windows, element after element where no function of NumPy is meant, and of products, convolutions tap by tap."""
 
 from __future__ import annotations
 

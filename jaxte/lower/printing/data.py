@@ -1,7 +1,4 @@
-"""The text of gathers, scatters, slices at positions that are data, and calls.
-
-The text of Pallas kernels, and of the function of emitted modules that calls one.
-"""
+"""The text of gathers, scatters, slices at positions that are data, calls, and Pallas kernels with the function of emitted modules that calls one."""
 
 from __future__ import annotations
 

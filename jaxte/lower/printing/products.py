@@ -1,7 +1,4 @@
-"""The text of what a reducer does to two arrays.
-
-The text of products and reductions.
-"""
+"""The text of products and reductions, and of what a reducer does to two arrays."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The head of an emitted function: the formulas of its docstring, and its symbolic sizes.
-
-The formulas in the docstring of an emitted function.
-
-The symbolic sizes of a program, each read off the shape of one of its parameters.
-"""
+"""The head of an emitted function: the formulas of its docstring, and its symbolic sizes, each read off the shape of a parameter."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Other definitions for some tensors of a program that has recurrences, and all that reads them made anew.
 
-Tensors of recurrences of which nothing but the last position is read: the loop ends with it, and stacks no others.
+Of tensors of which nothing but the last position is read, the loop ends with it, and stacks no others.
 
 What a step makes of less than it would read: ``select(t == 9, H[i], 0)`` over all positions is ``H`` and zeros, and is no array of all positions.
 

@@ -1,11 +1,9 @@
-"""The forms of a read at one position that is data, with what each costs.
+"""Reads at positions that are data: gathers, where out of range is NaN (0 for integers), also below zero; and their forms, with what each costs.
 
 ``X[I[i], j]`` is a gather. It is also the product of the one-hot matrix of the positions with X, which is fastest where
 matrix products are cheap, gathers are not, and X has few rows. In that product every element of X is met by every position, with
 a factor 0 if it is not the one that is read: where X holds an infinity or a NaN, ``0 * inf`` is NaN everywhere. Such products are taken
 by their cost only where X is stated to be finite (``te.facts.finite``).
-
-Reads at positions that are data: gathers, where out of range is NaN (0 for integers), also below zero.
 """
 
 from __future__ import annotations

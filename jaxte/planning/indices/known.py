@@ -1,4 +1,4 @@
-"""Functions of positions alone as tensors of their own: matrices that are known before there is any data.
+"""What positions decide, as tensors of its own: matrices that are known before there is any data.
 
     y[b, f] = sum over k of x[b, k] * cos(2 * pi / n * (f * k))
 

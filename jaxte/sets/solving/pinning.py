@@ -1,8 +1,10 @@
-"""Equations between a number and its digits: ``8 * h + 2 * m + l == a`` with ``0 <= m < 4`` and ``0 <= l < 2`` holds at one point for each ``a``.
+"""Variables that equations and inequalities leave one value.
+
+Equations between a number and its digits are solved at once: ``8 * h + 2 * m + l == a`` with ``0 <= m < 4`` and ``0 <= l < 2`` holds at one point for each ``a``.
 
 General elimination tries the variables one after the other, and what stands for each contains the others: of sixteen digits that takes minutes.
 
-Variables that two inequalities leave one value: ``0 <= e - n * q < n`` holds for ``q == e // n`` alone.
+Two inequalities pin a variable: ``0 <= e - n * q < n`` holds for ``q == e // n`` alone.
 
 So a sum over the quotients of a ``%`` is none: with ``j == i - a - n * q`` between 0 and n, the quotient is ``(i - a) // n``, and ``j`` is
 ``(i - a) % n``. Several variables of a solution may be pinned, in any order, and most orders lead to the same solution: each is written out once.

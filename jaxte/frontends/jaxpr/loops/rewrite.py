@@ -1,7 +1,4 @@
-"""Whether a loop that is written anew gains, and whether its steps are taken together, in seconds on the platform.
-
-Loops that read and write arrays at their counter, written anew: inner loops first.
-"""
+"""Loops that read and write arrays at their counter, written anew where that gains in seconds on the platform: inner loops first."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Residuals as the user asked for them: all, none, those read once, named ones, or the best within a budget of bytes.
 
 Any set of forward tensors will do, as long as what the backward pass reads can be computed from it and from the inputs. Inputs
-and outputs of the function are in memory anyway; only what lies between is chosen.
-
-The operations of a definition, as a number or in terms of its symbolic sizes.
+and outputs of the function are in memory anyway; only what lies between is chosen. What
+a definition takes is counted in operations, as a number or in terms of its symbolic sizes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convolutions as nodes by matrices that are constant along their diagonals.
+"""Convolutions along one dimension as nodes: by matrices that are constant along their diagonals, and in blocks.
 
 A matrix with ``u[s * r + q]`` at (r, q) is ``u`` repeated for each row and read as rows that are ``s`` elements longer, so that each
 begins ``s`` further on; read as rows that are ``s`` shorter, each begins ``s`` further back. The repeated rows have a power of

@@ -1,11 +1,11 @@
-"""Convolutions along one dimension with nothing to contract: a slice of the line for each position of the kernel, multiplied and added.
+"""The forms of a convolution along one dimension, by a Toeplitz matrix, by blocks of one, or by Fourier transforms, with what each costs.
+
+Where nothing is contracted, there is one more: a slice of the line for each position of the kernel, multiplied and added.
 
     out[b, t] = sum over k of u[b, t + k] * v[b, k]         sum(u[:, i:i + T] * v[:, i, None] for i in range(K))
 
 XLA makes one loop of it, which holds nothing and runs over vectors: two to four elements a nanosecond for 33 to 128 taps. Fewer taps are
 written so by the general path; more make slow code. Kernels that differ from row to row have no product of matrices that is as good.
-
-The forms of a convolution by a matrix that is constant along its diagonals, by blocks of one, or by Fourier transforms, with what each costs.
 """
 
 from __future__ import annotations

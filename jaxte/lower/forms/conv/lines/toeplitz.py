@@ -1,6 +1,6 @@
-"""Two operands and a result whose dimensions have roles: a letter for each position on a line, and the axis for every other.
+"""Convolutions along one dimension as products of matrices that are constant along their diagonals.
 
-Convolutions along one dimension as products of matrices that are constant along their diagonals.
+Dimensions of the operands and of the result have roles: a letter for each position on a line, and the axis for every other.
 
 A spatial dimension ties three positions by ``alpha * x == gamma * t + beta * k + c`` (see ``relation``): any two of them
 determine the third. So the array that stands at the third may be laid out as a matrix over the other two, and the sum
