@@ -7,6 +7,7 @@ its axes. Loops are followed step by step. What is not in the table passes on ev
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -18,7 +19,7 @@ from jax.extend.core import ClosedJaxpr
 from jaxte.bridge.jaxprs import literal_array, scan_counts, walked
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
-from jaxte.frontends.jaxpr.equations.steps import known_array
+from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, known_array
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.sparse.pattern import Pattern, nothing, union
 from jaxte.lang.dtypes import is_inexact
@@ -64,46 +65,63 @@ _OF_MATRICES = frozenset(
 _PREFIXES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 
-def propagated(closed: Any, given: Sequence[State], columns: int) -> list[State]:
-    """What the results of ``closed`` depend on, of an input of ``columns`` elements."""
-    constants = [(nothing(np.shape(c), columns), known_array(c)) for c in closed.consts]
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a jaxpr.
+
+    Attributes:
+        columns: elements of the input.
+        values: whether it is what values are made of, through integers and stopped gradients too: of a function with a derivative of its own.
+    """
+
+    columns: int
+    values: bool = False
+
+    def nothing(self, shape: Sequence[int]) -> Pattern:
+        return nothing(shape, self.columns)
+
+
+def propagated(closed: Any, given: Sequence[State], asked: Asked) -> list[State]:
+    """What the results of ``closed`` depend on."""
+    constants = [(asked.nothing(np.shape(c)), known_array(c)) for c in closed.consts]
 
     def number(literal: Any) -> State:
         value = literal_array(literal)
-        return nothing(value.shape, columns), value
+        return asked.nothing(value.shape), value
 
     def results(eqn: Any, operands: Sequence[State]) -> list[State]:
-        return _passed_on(eqn, operands, columns)
+        return _passed_on(eqn, operands, asked)
 
     return walked(closed.jaxpr, [*constants, *given], results, number)
 
 
-def _passed_on(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
+def _passed_on(eqn: Any, operands: Sequence[State], asked: Asked) -> list[State]:
     """What the results of one equation depend on, and hold."""
     name = eqn.primitive.name
     if name in _CALLS:
-        return propagated(_closed(eqn.params[_CALLS[name]]), operands, columns)
+        own = replace(asked, values=True) if name in OWN_DERIVATIVES else asked
+        return propagated(_closed(eqn.params[_CALLS[name]]), operands, own)
     if name == "scan":
-        return _scanned(eqn, operands, columns)
+        return _scanned(eqn, operands, asked)
     if name == "cond":
-        return _chosen(eqn, operands[1:], columns)
+        return _chosen(eqn, operands[1:], asked)
     if name == "custom_linear_solve":
-        return _solved(eqn, operands, columns)
+        return _solved(eqn, operands, asked)
     known = _known(eqn, operands)
-    found = _patterns(eqn, operands, columns)
+    found = _patterns(eqn, operands, asked)
     results = []
     for var, pattern, value in zip(eqn.outvars, found, known, strict=True):
-        moves = is_inexact(str(var.aval.dtype)) and value is None
-        results.append((pattern if moves else nothing(var.aval.shape, columns), value))
+        moves = (asked.values or is_inexact(str(var.aval.dtype))) and value is None
+        results.append((pattern if moves else asked.nothing(var.aval.shape), value))
     return results
 
 
-def _patterns(eqn: Any, operands: Sequence[State], columns: int) -> list[Pattern]:
+def _patterns(eqn: Any, operands: Sequence[State], asked: Asked) -> list[Pattern]:
     name = eqn.primitive.name
     shapes = [tuple(v.aval.shape) for v in eqn.outvars]
     moving = [p for p, _ in operands if not p.is_empty]
-    if not moving or name == "stop_gradient":
-        return [nothing(s, columns) for s in shapes]
+    if not moving or (name == "stop_gradient" and not asked.values):
+        return [asked.nothing(s) for s in shapes]
     rule = RULES.get(name)
     if name in _MOVES and (moved := _moved(eqn, operands)) is not None:
         return moved
@@ -115,7 +133,9 @@ def _patterns(eqn: Any, operands: Sequence[State], columns: int) -> list[Pattern
         return [union([_multiplied(eqn, n, p, shapes[0]) for n, (p, _) in enumerate(operands)])]
     if name == "dynamic_update_slice" and all(k is not None for _, k in operands[2:]):
         return [_updated(operands, shapes[0])]
-    if name in ("select_n", "clamp") or (rule is not None and rule.reads in _BY_ELEMENT and len(shapes) == 1):
+    if name in ("select_n", "clamp", "stop_gradient") or (
+        rule is not None and rule.reads in _BY_ELEMENT and len(shapes) == 1
+    ):
         if all(len(p.shape) in (0, len(shapes[0])) for p, _ in operands):
             return [union([_repeated(p, shapes[0]) for p, _ in operands])]
     if name == "sort":
@@ -246,7 +266,7 @@ def _multiplied(eqn: Any, number: int, pattern: Pattern, shape: tuple[int, ...])
     return pattern.moved(shape, to.reshape(-1), whole.reshape(-1))
 
 
-def _scanned(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
+def _scanned(eqn: Any, operands: Sequence[State], asked: Asked) -> list[State]:
     """Of a loop, one step after the other."""
     p = eqn.params
     body = _closed(p["jaxpr"])
@@ -260,11 +280,11 @@ def _scanned(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
     made: dict[int, list[Pattern]] = {}
     for n in order:
         given = [*fixed, *((s, None) for s, _ in state), *(_row(r, n) for r in rows)]
-        found = propagated(body, given, columns)
+        found = propagated(body, given, asked)
         state = found[:carried]
         made[n] = [pattern for pattern, _ in found[carried:]]
     stacked = [
-        _stacked([made[n][k] for n in sorted(made)], tuple(v.aval.shape), columns)
+        _stacked([made[n][k] for n in sorted(made)], tuple(v.aval.shape), asked.columns)
         for k, v in enumerate(eqn.outvars[carried:])
     ]
     return [*((s, None) for s, _ in state), *((s, None) for s in stacked)]
@@ -282,22 +302,22 @@ def _stacked(rows: Sequence[Pattern], shape: tuple[int, ...], columns: int) -> P
     return Pattern(shape, columns, np.concatenate(keys) if keys else np.zeros(0, np.int64))
 
 
-def _solved(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
+def _solved(eqn: Any, operands: Sequence[State], asked: Asked) -> list[State]:
     """Of a solution ``x`` of ``A x = b``: its tangent solves the same system with ``db - dA x``, whatever the program that solves it is made of."""
     lengths, programs = eqn.params["const_lengths"], eqn.params["jaxprs"]
     before = lengths.matvec + lengths.vecmat
-    still = [(nothing(v.aval.shape, columns), None) for v in eqn.outvars]
-    changes = propagated(_closed(programs.matvec), [*operands[: lengths.matvec], *still], columns)
+    still = [(asked.nothing(v.aval.shape), None) for v in eqn.outvars]
+    changes = propagated(_closed(programs.matvec), [*operands[: lengths.matvec], *still], asked)
     right = [
         (union([b, own]), None) for (b, _), (own, _) in zip(operands[sum(lengths) :], changes, strict=True)
     ]
-    solver = [(nothing(p.shape, columns), known) for p, known in operands[before : before + lengths.solve]]
-    return propagated(_closed(programs.solve), [*solver, *right], columns)
+    solver = [(asked.nothing(p.shape), known) for p, known in operands[before : before + lengths.solve]]
+    return propagated(_closed(programs.solve), [*solver, *right], asked)
 
 
-def _chosen(eqn: Any, operands: Sequence[State], columns: int) -> list[State]:
+def _chosen(eqn: Any, operands: Sequence[State], asked: Asked) -> list[State]:
     """Of a choice between branches: what any of them depends on."""
-    found = [propagated(_closed(branch), operands, columns) for branch in eqn.params["branches"]]
+    found = [propagated(_closed(branch), operands, asked) for branch in eqn.params["branches"]]
     return [(union([p for p, _ in same]), None) for same in zip(*found, strict=True)]
 
 
