@@ -17,7 +17,7 @@ from jax.tree_util import tree_leaves
 from jaxte.bridge.primitive.lazy import PickledByName
 from jaxte.frontends.jaxpr.raised import Raised
 from jaxte.frontends.jaxpr.traced import Fingerprint, Traced, fingerprint, is_traced
-from jaxte.frontends.sparse.pattern import coloured, defined, identity, nothing
+from jaxte.frontends.sparse.pattern import coloured, defined, identity, is_pulled, nothing
 from jaxte.frontends.sparse.propagation import Asked, propagated
 from jaxte.lang.errors import ArgumentError
 
@@ -143,7 +143,7 @@ def _derivative(traced: Traced, number: int, second: bool) -> Made:
         for n, v in enumerate(closed.jaxpr.invars)
     ]
     states += [(nothing(np.shape(c), prod(source.shape)), _known(c)) for c in closed.consts]
-    colours = coloured(propagated(whole, states, Asked(prod(source.shape)))[0][0])
+    colours = coloured(propagated(whole, states, Asked(prod(source.shape)))[0][0], is_pulled(whole))
     way = f"{colours.count} vectors {'forward' if colours.pushes else 'back'}"
     values = lambda a: colours.values(along(a), a[number])  # noqa: E731
     return Made(shape, colours.rows, colours.columns, values, way, split)

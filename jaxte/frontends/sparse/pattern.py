@@ -22,7 +22,7 @@ from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.derivatives.reverse import differentiate
 from jaxte.frontends.jaxpr.equations.steps import Refused, Slot, needed, slot_of
 from jaxte.frontends.jaxpr.plan.build import Builder
-from jaxte.frontends.jaxpr.plan.plan import steps_of
+from jaxte.frontends.jaxpr.plan.plan import WITH_RULE, closed_of, steps_of
 from jaxte.lang.errors import JaxteError
 
 
@@ -130,9 +130,18 @@ class Coloured:
         return found.reshape(-1)[self.colours[own] * (found.shape[1]) + other]
 
 
-def coloured(pattern: Pattern) -> Coloured:
-    """The colours of a Jacobian with this pattern: of its columns, or of its rows where that takes fewer vectors."""
+def is_pulled(closed: Any) -> bool:
+    """Whether a function in ``closed`` has a reverse pass of its own, so that nothing can be pushed forward."""
+    return any(
+        eqn.primitive.name == WITH_RULE or any(map(is_pulled, closed_of(eqn))) for eqn in closed.jaxpr.eqns
+    )
+
+
+def coloured(pattern: Pattern, pulled: bool = False) -> Coloured:
+    """The colours of a Jacobian with this pattern: of its columns, or of its rows where that takes fewer vectors, or they can only be ``pulled`` back."""
     rows, columns = pattern.pairs
+    if pulled:
+        return Coloured(rows, columns, _colours(columns, rows, prod(pattern.shape)), False)
     fullest = max(int(np.bincount(rows).max(initial=0)), 1)  # as many vectors at least
     forward = Coloured(rows, columns, _colours(rows, columns, pattern.columns), True)
     if forward.count <= fullest or int(np.bincount(columns).max(initial=0)) >= forward.count:

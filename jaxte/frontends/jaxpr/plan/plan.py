@@ -174,10 +174,10 @@ class Planner:
         """Whether anything in a jaxpr, bodies of loops included, would be raised; nothing is lowered to find out."""
         if cut(equations(steps_of(closed)[1], NO_OPTIONS.policy().facts, self.choice), self.choice):
             return True
-        return any(self._gains(body) for eqn in closed.jaxpr.eqns for body in _closed(eqn))
+        return any(self._gains(body) for eqn in closed.jaxpr.eqns for body in closed_of(eqn))
 
 
-def _closed(eqn: Any) -> list[Any]:
+def closed_of(eqn: Any) -> list[Any]:
     """The closed jaxprs among the parameters of an equation."""
     flat = (v for p in eqn.params.values() for v in (p if isinstance(p, (tuple, list)) else (p,)))
     return [v for v in flat if isinstance(v, ClosedJaxpr)]
