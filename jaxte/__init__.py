@@ -169,7 +169,7 @@ from jaxte.sets.solving.solve import simplify_domain, solve_linear_equations, so
 from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts
-from jaxte.tensors.bodies.open_axes import axis, indices
+from jaxte.tensors.bodies.open_ranges import axis, indices
 from jaxte.tensors.composed import comm_reducer, logsumexp, mean, norm, softmax, std, variance
 from jaxte.tensors.compute import compute
 from jaxte.tensors.inputs import assume, constant, placeholder, var

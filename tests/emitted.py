@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxte.autodiff.terms.lattice import LatticeSum
+from jaxte.autodiff.terms.support import LatticeSum
 from jaxte.lang.expr import Call, Expr, Read, Reduce, Var
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT

@@ -118,7 +118,6 @@ LAYERS = (
     "autodiff.terms.guards",
     "autodiff.terms.scalar",
     "autodiff.terms.support",
-    "autodiff.terms.lattice",
     "autodiff.terms.zeros",
     "autodiff.terms.places",
     "autodiff.terms.beside",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.autodiff.terms import lattice
+from jaxte.autodiff.terms import support
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.agreement import (
     Pullback,
@@ -482,7 +482,7 @@ def shifted() -> Tensor:
 @pytest.mark.parametrize("make", [padded_window, shifted])
 def test_a_dropped_guard_is_seen(make: Callable[[], Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
     check(fixed(make, 1), residuals=False, optimised=False)
-    monkeypatch.setattr(lattice, "guard", lambda condition, value: value)
+    monkeypatch.setattr(support, "guard", lambda condition, value: value)
     with pytest.raises(AssertionError, match="adjoint of X"):
         check(fixed(make, 1), residuals=False, optimised=False)
 

@@ -17,7 +17,7 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.tensors import reductions
-from jaxte.tensors.bodies.open_axes import axis_again
+from jaxte.tensors.bodies.open_ranges import axis_again
 from jaxte.tensors.reductions import Axes, axes_given, make_reduce, operand_of
 
 

@@ -26,7 +26,7 @@ from jaxte.sets.quasi_affine import quasi_affine
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.bodies.functions import axis_names, check_result, evaluated, parameter_names
 from jaxte.tensors.bodies.integer_indices import with_chosen_powers, with_plain_indices
-from jaxte.tensors.bodies.open_axes import closed
+from jaxte.tensors.bodies.open_ranges import closed
 from jaxte.tensors.bodies.open_uses import OpenAxis
 from jaxte.tensors.bodies.piecewise_indices import Cut, cut
 from jaxte.tensors.bodies.range_checks import check_reads

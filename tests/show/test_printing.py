@@ -14,7 +14,7 @@ from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.show.printing import Code, definitions, formula, highlighted, html, latex
 from jaxte.show.tex import broken, width
-from jaxte.tensors.bodies.open_axes import axis
+from jaxte.tensors.bodies.open_ranges import axis
 from jaxte.tensors.composed import comm_reducer
 from jaxte.tensors.compute import compute
 from jaxte.tensors.inputs import placeholder, var

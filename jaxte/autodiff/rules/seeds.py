@@ -14,9 +14,8 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.autodiff.rules.prefixes import own_axes
 from jaxte.autodiff.rules.reductions import reduction_contributions
 from jaxte.autodiff.terms.guards import guard
-from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.autodiff.terms.scalar import Contribution
-from jaxte.autodiff.terms.support import support
+from jaxte.autodiff.terms.support import LatticeSum, support
 from jaxte.autodiff.terms.zeros import eliminate, lift_guards
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjuncts

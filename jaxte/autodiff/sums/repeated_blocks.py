@@ -13,8 +13,8 @@ from typing import Any
 
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, seed_of
 from jaxte.autodiff.sums.blocks import diff_building_block
-from jaxte.autodiff.terms.lattice import LatticeSum
 from jaxte.autodiff.terms.shared import Shared, shared_part
+from jaxte.autodiff.terms.support import LatticeSum
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.walk import fold, postorder

@@ -20,8 +20,8 @@ from jaxte.algebra.like_terms import with_common_factor, with_shared_factor
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.simplify import factors_outside, simplify_reads
 from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, times
-from jaxte.autodiff.terms.lattice import guarded
 from jaxte.autodiff.terms.scalar import Contribution
+from jaxte.autodiff.terms.support import guarded
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT

@@ -1,16 +1,24 @@
-"""What a form does, counted in the units of ``rates``, and the seconds that takes."""
+"""What a form does, counted in the units of ``rates``, and the seconds that takes; of the general path of a reduction, too: einsum, or sums of
+shifted slices, or a reduction of jnp.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from math import prod
 from operator import add, attrgetter, truediv
 
+from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis
-from jaxte.lower.cost.platforms import Rates
-from jaxte.lower.limits import CALLS, MOST_TERMS
+from jaxte.lang.divisions import Quotient, Remainder, division
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.graphs import among
+from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lower.cost.platforms import Platform, Rates
+from jaxte.lower.limits import CALLS, FEW, FEW_POSITIONS, LONGEST_UNROLLED, MANY_ROWS, MOST_TERMS
+from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Tensor
 
@@ -74,3 +82,196 @@ def bytes_of(tensor: Tensor) -> int | None:
             return None
         count *= extent
     return count
+
+
+_SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
+NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
+
+
+def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = None) -> Work:
+    """The work of ``node`` at each point of ``axes``, without any form of its own, on a platform; without one, products are written before they are summed."""
+    everywhere = points(axes) * points(node.axes)
+    width = dtypes.width(node.dtype)
+    shifted = shifted_axes(node)
+    fused = facts is not None and _is_fused(axes, node, facts)
+    taps = prod(extent_of(a.extent) for a in shifted)
+    calls = everywhere * expensive_calls([*node.exprs, node.where])
+    if any(extent_of(a.extent) > LONGEST_UNROLLED for a in shifted):  # laid out before it is reduced
+        laid_out = width * everywhere
+        own = Work(stream=3 * laid_out, temporaries=laid_out, kernel=4)
+    else:
+        own = Work(kernel=max(1, taps / 8)) + long_text(taps)
+    gathered = len(gathered_rows(axes, node))
+    if gathered > 1:  # each is an array before anything is summed
+        own += Work(stream=2 * gathered * width * everywhere, kernel=gathered)
+    terms = taps * points(a for a in node.axes if not among(a, shifted))
+    if len(shifted) < 2 and terms <= MOST_TERMS and _is_elementwise(node, shifted):
+        return own + Work(tap=everywhere, transcendental=calls)
+    if is_contraction(node, shifted):
+        moved = width * _moved(axes, node, shifted) if shifted else 0
+        flops = 2.0 * everywhere * (1 + NARROW / _narrowest(axes, node, shifted))
+        return own + Work(dot=flops, stream=moved, kernel=taps, transcendental=calls)
+    if (
+        shifted and points(a for a in node.axes if not among(a, shifted)) > 1
+    ):  # each product is made, then summed
+        short = all(extent_of(a.extent) <= LONGEST_UNROLLED for a in shifted)
+        own += _fused_sums(axes, node, shifted) if fused and short else Work(stream=4 * width * everywhere)
+    elif (
+        shifted and node.where is not TRUE and not fused
+    ):  # zeros around what is read; else pieces of the result are put together
+        result = points(axes)
+        moved = 2 * _read_points(node, shifted) + result if node.reducer.name == "sum" else 8 * result
+        own += Work(stream=width * moved)
+    slow = _SHORT_ROWS if _reduces_digits(axes, node) or _is_short(node, shifted) else 1
+    return own + Work(tap=slow * everywhere, transcendental=calls)
+
+
+def _is_fused(axes: Sequence[Axis], node: Reduce, facts: Platform) -> bool:
+    """Whether products are summed as they are made: of slices anywhere, of rows of the result that overlap where these are no array."""
+    overlap = facts.copies_overlaps and any(
+        sum(among(a, axes) for a in form.axes) > 1 and not _are_digits(form)
+        for form in forms_of([*node.exprs])
+    )
+    return facts.fuses_products and not overlap
+
+
+def _fused_sums(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> Work:
+    """Sums of products that are not written: what is multiplied is read, and a sum of a whole array takes two kernels, of many rows one for all."""
+    read = 2 * dtypes.width(node.dtype) * _read_points(node, shifted)
+    long = [extent_of(a.extent) for a in node.axes if extent_of(a.extent) > LONGEST_UNROLLED]
+    taps = prod(extent_of(a.extent) for a in shifted)
+    whole = all(among(a, shifted) for a in axes) and prod(long[:-1]) < MANY_ROWS
+    return Work(stream=read, kernel=2 * taps if whole else 2)
+
+
+def gathered_rows(axes: Sequence[Axis], node: Reduce) -> list[Read]:
+    """What ``node`` reads at positions that are data, another element at each point of ``axes`` and of its own axes."""
+    over = {*axes, *node.axes}
+    reads = [r for r in reads_of(*node.exprs) if any(map(reads_of, r.indices))]
+    return [
+        r
+        for r in reads
+        if over <= set(free_axes(r)) and all(any(i is axis for i in r.indices) for axis in node.axes)
+    ]
+
+
+def _read_points(node: Reduce, shifted: Sequence[Axis]) -> int:
+    """How many elements the largest tensor has that is read at indices of ``shifted``."""
+    tensors = {read.tensor for read in reads_of(*node.exprs) if depends_on(read, shifted)}
+    return max((prod(map(extent_of, tensor.shape)) for tensor in tensors), default=0)
+
+
+def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float:
+    """Elements read and written beside the matrix products of a sum of them, one for each tap.
+
+    Slices are copied, into the order of dimensions that the product takes, and read; results are written, read and added.
+    """
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    unrolled = frozenset(shifted)
+    sizes = [points(a for a in free_axes(f.expr) if a not in unrolled) for f in inner]
+    result = points(a for a in axes if a not in unrolled)
+    return points(shifted) * (3.0 * sum(sizes) + 3.0 * result)
+
+
+def _reduces_digits(axes: Sequence[Axis], node: Reduce) -> bool:
+    """Whether reduced dimensions lie between others, so that the reduction is not one of rows or of whole slices."""
+    return any(
+        len(form.axes) > 1
+        and any(among(a, axes) for a in form.axes)
+        and any(among(a, node.axes) for a in form.axes)
+        and _are_digits(form)
+        for form in forms_of([*node.exprs])
+    )
+
+
+def _is_short(node: Reduce, shifted: Sequence[Axis]) -> bool:
+    """Whether a reduction that is a loop of its own has a few rounds only."""
+    return not shifted and 1 < points(node.axes) <= FEW_POSITIONS
+
+
+def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> int:
+    """The least extent of the matrix products: what is contracted, or what is in one factor only."""
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    unrolled = frozenset(shifted)
+    over = [frozenset(free_axes(f.expr)) - unrolled for f in inner]
+    everywhere = frozenset.intersection(*over)
+    contracted = points(a for a in node.axes if a not in unrolled)
+    own = [points(a for a in axes if a in found and a not in everywhere) for found in over]
+    return min((extent for extent in (contracted, *own) if extent > 1), default=NARROW)
+
+
+def shifted_axes(node: Reduce) -> tuple[Axis, ...]:
+    """The axes that overlap with others in an index and are unrolled: the shortest of each overlap."""
+    found: dict[Axis, None] = {}
+    reduced = frozenset(node.axes)
+    for form in forms_of([*node.exprs]):
+        if len(form.axes) > 1 and not _are_digits(form):
+            own = [a for a in form.axes if a in reduced] or list(form.axes)
+            shortest = min(own, key=lambda a: extent_of(a.extent))
+            small = min(form.axes, key=lambda a: extent_of(a.extent))
+            found[shortest if extent_of(shortest.extent) <= LONGEST_UNROLLED else small] = None
+    return tuple(found)
+
+
+def _are_digits(form: Form) -> bool:
+    """Whether a form takes another value at each point of what it is made of: axes, or quotients and remainders of them."""
+    span = 0
+    for atom, coefficient in sorted(form.terms.terms.items(), key=lambda item: abs(item[1])):
+        extent = _values(atom)
+        if extent is None or (extent > 1 and abs(coefficient) <= span):
+            return False
+        span += abs(coefficient) * (extent - 1)
+    return True
+
+
+def _values(atom: Expr) -> int | None:
+    """How many values an axis has, or a quotient or a remainder of it."""
+    if isinstance(atom, Axis):
+        return extent_of(atom.extent)
+    match division(atom):
+        case Quotient(Axis() as axis, int() as divisor):
+            return -(-extent_of(axis.extent) // divisor)
+        case Remainder(Axis(), int() as divisor):
+            return divisor
+    return None
+
+
+def is_contraction(node: Reduce, shifted: Sequence[Axis] = ()) -> bool:
+    """Whether what is left of a product after unrolling is a matrix product."""
+    if node.reducer.name != "sum":
+        return False
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    unrolled = frozenset(shifted)
+    left = [a for a in node.axes if a not in unrolled and extent_of(a.extent) > 1]
+    over = [frozenset(free_axes(f.expr)) - unrolled for f in inner]
+    return bool(left) and len(over) > 1 and any(a != over[0] for a in over)
+
+
+def _is_elementwise(node: Reduce, shifted: Sequence[Axis]) -> bool:
+    """Whether a product after unrolling is as large as one of its factors and summed over few positions, so that these are written out."""
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    unrolled = frozenset(shifted)
+    left = [a for a in node.axes if a not in unrolled and extent_of(a.extent) > 1]
+    over = [frozenset(free_axes(f.expr)) - unrolled for f in inner]
+    every = frozenset().union(*over)
+    if not is_contraction(node, shifted):
+        return False
+    shared = all(any(a in own and own != every for own in over) for a in left)
+    return every in over and shared and all(extent_of(a.extent) <= FEW for a in left)
+
+
+def expensive_calls(exprs: Sequence[Expr]) -> int:
+    """How many evaluations of exp and its like an element takes."""
+    return sum(is_expensive(n) for n in postorder(*exprs))
+
+
+def is_expensive(node: Expr) -> bool:
+    """Whether ``node`` is an evaluation of exp, of a division of data, or of their like."""
+    return isinstance(node, Call) and not node.weak and not _is_cheap(node)
+
+
+def _is_cheap(node: Call) -> bool:
+    """Whether an operation takes a few instructions, as small whole powers do."""
+    if node.op.name == "power" and isinstance(exponent := node.args[1], Const):
+        return exponent.value in (-1, 0.5, 1, 2, 3, 4)
+    return TABLE[node.op.name].cheap

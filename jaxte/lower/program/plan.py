@@ -30,10 +30,10 @@ from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
-from jaxte.lower.program.across.table import PASSES, Within
 from jaxte.lower.program.definition import lower_tensor
 from jaxte.lower.program.head import formulas, read_sizes
 from jaxte.lower.program.repeated import Repeated
+from jaxte.lower.program.rows import PASSES, Within
 from jaxte.lower.program.verdicts import verdict_in_tiles
 from jaxte.lower.recurrences.finals import renewed
 from jaxte.lower.recurrences.replayed import loop_statements

@@ -22,8 +22,8 @@ from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.products import Combined, Einsum, Reduced
 from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
-from jaxte.lower.cost.default_work import is_expensive
 from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.work import is_expensive
 from jaxte.lower.program.laid_out import laid_out_bytes
 from jaxte.lower.program.remedies import IN_PARTS, IN_TILES, cause_and_remedy
 from jaxte.lower.tiles.costs import loop_of

@@ -19,8 +19,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
 from jaxte.lang.operators import MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import free_axes, substitute
-from jaxte.lower.cost.default_work import expensive_calls
-from jaxte.lower.cost.work import points
+from jaxte.lower.cost.work import expensive_calls, points
 from jaxte.lower.limits import MOST_COPIES
 
 _WORTH_ADDING = 8  # products in which each element of what is added stands

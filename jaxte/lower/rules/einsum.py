@@ -15,8 +15,7 @@ from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.default_work import expensive_calls
-from jaxte.lower.cost.work import points
+from jaxte.lower.cost.work import expensive_calls, points
 from jaxte.lower.limits import FEW, LARGE_RESULT, LONG_SUM
 from jaxte.lower.match.empty_sums import is_plain
 from jaxte.lower.rewrites.short_axes import is_short

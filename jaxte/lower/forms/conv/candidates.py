@@ -30,9 +30,8 @@ from jaxte.lower.forms.conv.per_image import (
     kernel_source,
 )
 from jaxte.lower.forms.conv.recognise import Matched
-from jaxte.lower.forms.conv.residue_classes import Classes, classes_source, residue_classes
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
-from jaxte.lower.forms.conv.write import convolution_source
+from jaxte.lower.forms.conv.write import Classes, classes_source, convolution_source, residue_classes
 from jaxte.sets.intervals import extent_of
 
 _SHORT = 128  # positions of a kernel

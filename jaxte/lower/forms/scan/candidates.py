@@ -21,9 +21,8 @@ from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.cost.default_work import expensive_calls
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.work import Work
+from jaxte.lower.cost.work import Work, expensive_calls
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.forms.scan.write import (
     Run,

@@ -13,7 +13,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
-from jaxte.lower.cost.default_work import expensive_calls, is_contraction
+from jaxte.lower.cost.work import expensive_calls, is_contraction
 from jaxte.lower.limits import FEW, FEW_POSITIONS
 from jaxte.lower.program.across.padded_once import (
     are_several,

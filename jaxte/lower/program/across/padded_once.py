@@ -20,7 +20,7 @@ from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conju
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.code.vocabulary import AnyStatement
-from jaxte.lower.cost.default_work import expensive_calls
+from jaxte.lower.cost.work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
 from jaxte.lower.program.across.barriers import behind_barrier
 from jaxte.lower.rules.select import literal_of
