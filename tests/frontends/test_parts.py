@@ -102,3 +102,13 @@ def test_a_band_is_found(slope: tuple[int, int], shift: int, taps: int, rng: np.
 )
 def test_no_band(matrix: np.ndarray) -> None:
     assert band_of(matrix) is None
+
+
+def test_known_bands_have_all_digits_of_float64(rng: np.random.Generator) -> None:
+    def loss(x: Any) -> Any:
+        return jnp.sum(jnp.sin(resized(x, 4, 32, 32)))
+
+    with jax.enable_x64(True):
+        x = jnp.asarray(rng.normal(size=(4, 64, 64)))
+        assert "band" in te.source(te.grad(loss), x)
+        np.testing.assert_allclose(te.grad(loss)(x), jax.grad(loss)(x), rtol=1e-13, atol=1e-14)

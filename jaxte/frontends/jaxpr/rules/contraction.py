@@ -86,7 +86,7 @@ def scaled(number: Any, element: Expr) -> Expr:
 def _banded(site: Site, band: Band, x: Value, along: int, row: int) -> Value:
     """Dimension ``along`` of ``x`` multiplied by a matrix with a band, whose rows are dimension ``row`` of the result."""
     extent, count = x.shape[along], band.taps.shape[1]
-    weights = constant(band.taps, "band")
+    weights = constant(band.taps, "band", site.dtype)
 
     def element(*i: Any) -> Expr:
         (tap,) = reduce_axes([count])
