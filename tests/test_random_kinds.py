@@ -88,7 +88,7 @@ def test_tensors_of_which_choices_exclude_elements(seed: int) -> None:
     check_exclusions(RandomExclusions(seed, outside=True), order=1 + seed % 2)
 
 
-@pytest.mark.parametrize("seed", [17, 68, 70, 78, 202, 207])
+@pytest.mark.parametrize("seed", [70, 78, 202, 207])
 def test_gradients_of_which_choices_exclude_elements_move_in_both_orders(seed: int) -> None:
     """Residuals that are NaN, what flows back into these, and factors that have left a sum without points."""
     assert not check_moved(RandomExclusions(seed, outside=seed % 2 == 0))
