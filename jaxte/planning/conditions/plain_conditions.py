@@ -20,7 +20,7 @@ from operator import is_
 import numpy as np
 
 from jaxte.lang.divisions import Remainder, division, divisions
-from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, call, conjuncts
+from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MAXIMUM, MINIMUM, MOD, NOT, NOT_EQUAL, SELECT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -141,6 +141,13 @@ def with_narrow_reads(body: Expr) -> Expr:
             case Call(op, (test, taken, other)) if op is SELECT and any(map(_holds, (taken, other))):
                 first, second = _narrowed(taken, conjuncts(test)), _narrowed(other, [call(NOT, test)])
                 return node if first is taken and second is other else call(SELECT, test, first, second)
+            case Reduce(reducer, exprs, axes, where) if where is not TRUE and any(map(_holds, exprs)):
+                narrow = [_narrowed(e, conjuncts(where)) for e in exprs]
+                return (
+                    node
+                    if all(map(is_, narrow, exprs))
+                    else Reduce(reducer, narrow, axes, where, node.position)
+                )
         return node
 
     return rewrite(body, rule) if _holds(body) else body
@@ -167,15 +174,21 @@ def _resolved(index: Expr, conditions: Sequence[Expr]) -> Expr:
     if not any(isinstance(n, Call) and n.op in _HELD for n in postorder(index)):
         return index
     bounds = _ends(free_axes(index), conditions)
+    held = [Linear({}, 0), *(form for c in map(positive, conditions) for form in nonnegative_forms(c))]
+
+    def exceeds(first: Linear, second: Linear) -> bool:
+        """Whether ``first`` is at least ``second``: their difference is what a condition says is not negative, and something more."""
+        return any(
+            (ends := interval(first - second - form, bounds)) is not None and ends[0] >= 0 for form in held
+        )
 
     def rule(node: Expr) -> Expr:
         if not (isinstance(node, Call) and node.op in _HELD and all(map(is_index, node.args))):
             return node
-        first, second = node.args
-        ends = interval(linear(first) - linear(second), bounds)
-        if ends is None or ends[0] < 0 < ends[1]:
-            return node
-        return first if (ends[0] >= 0) == (node.op is MAXIMUM) else second
+        first, second = map(linear, node.args)
+        if exceeds(first, second):
+            return node.args[node.op is not MAXIMUM]
+        return node.args[node.op is MAXIMUM] if exceeds(second, first) else node
 
     return rewrite(index, rule)
 

@@ -63,3 +63,52 @@ def test_neighbours_of_a_ring_are_rolls() -> None:
     (found,) = planned([te.compute((N,), element, "y")])
     assert isinstance(found, Compute)
     assert str(found.body) == "X[i] * X[(i - 1) % 9] + X[(i + 1) % 9]"
+
+
+def _over_window(
+    element: Callable[[Any, Any], te.Expr], where: Callable[[Any, Any], Any] | None = None
+) -> Compute:
+    k = te.reduce_axis((-1, 2), "k")
+
+    def summed(i: Any) -> te.Expr:
+        return te.sum(element(i, k), axis=k, where=None if where is None else where(i, k))
+
+    found = te.compute((N,), summed, "y")
+    assert isinstance(found, Compute)
+    return found
+
+
+#: sums over windows that are held at both ends, and what is left of their bodies
+WINDOWS: dict[str, tuple[Callable[[], Compute], str]] = {
+    "chosen": (
+        lambda: _over_window(
+            lambda i, k: te.select(
+                (i + k >= 0) & (i + k < N), X[te.minimum(te.maximum(i + k, 0), N - 1)], 0.0
+            )
+        ),
+        "X[i + k]",
+    ),
+    "where": (
+        lambda: _over_window(
+            lambda i, k: X[te.minimum(te.maximum(i + k, 0), N - 1)], lambda i, k: (i + k >= 0) & (i + k < N)
+        ),
+        "X[i + k]",
+    ),
+    "one end": (
+        lambda: _over_window(
+            lambda i, k: te.select(i + k >= 0, X[te.minimum(te.maximum(i + k, 0), N - 1)], 0.0)
+        ),
+        "X[minimum(i + k, 8)]",
+    ),
+    "not as far": (
+        lambda: _over_window(lambda i, k: te.select(i + k >= 0, X[te.maximum(i + k - 1, 0) % N], 0.0)),
+        "X[maximum(i + k - 1, 0)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_ends_of_windows(name: str, rng: np.random.Generator) -> None:
+    y = WINDOWS[name][0]()
+    assert WINDOWS[name][1] in str(with_narrow_reads(y.body))
+    check_both_passes(y, rng)
