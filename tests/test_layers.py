@@ -143,6 +143,7 @@ LAYERS = (
     "derivatives.rebuilt",
     "derivatives.recurrent",
     "derivatives.linearity",
+    "derivatives.same_places",
     "derivatives.accumulation",
     "derivatives.reverse",
     "derivatives.forward",

@@ -28,13 +28,13 @@ from jaxte.autodiff.terms.zeros import summands
 from jaxte.derivatives.linearity import verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, opaque, overrides_of
 from jaxte.derivatives.recurrent import recursions
+from jaxte.derivatives.same_places import is_plain, sign_at_same_places
 from jaxte.lang import dtypes
 from jaxte.lang.budget import bounded
 from jaxte.lang.checks import called
 from jaxte.lang.errors import ShapeError
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr
+from jaxte.lang.expr import TRUE, Axis, Read, Reduce, as_expr
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.operators import NEGATIVE
 from jaxte.lang.rules import VERIFY
 from jaxte.planning.sums import Definition, planned_adjoint, planned_body, renewed
 from jaxte.tensors.shapes import Extent, shape_text
@@ -238,11 +238,11 @@ def _needed(
 def passed_alike(
     reader: Tensor, tensor: Tensor, head: Tensor, other: Tensor, adjoint: Tensor
 ) -> Adjoint | None:
-    """What ``reader`` passes on to ``tensor`` as a sum of ``adjoint``, all that it passes on to ``other``.
+    """What ``reader`` passes on to ``tensor`` as a sum of ``adjoint``, all that it passes on to ``other``, or as what is opposite to it.
 
     Args:
         head: the adjoint of ``reader``.
-        other: a tensor that ``reader`` reads too, at one place and element by element, and nothing else reads.
+        other: a tensor that ``reader`` reads too, and nothing else reads: at the same places, or at one place and element by element.
 
     Returns:
         None where they do not receive the same, or where the head itself flows into both.
@@ -254,14 +254,18 @@ def passed_alike(
     if own is None or first is None:
         return None
     (prefix, parts), (_, others) = own, first
-    if len(others) != 1 or not _is_elementwise(others[0], reader, other) or _is_plain(others[0].value):
+    targets = target_axes(reader, tensor, prefix)
+    if identical(tensor.shape, other.shape) and (sign := sign_at_same_places(parts, others)):
+        found = Read(adjoint, (*prefix, *targets))
+        body = typed(found if sign > 0 else -found, tensor.dtype)
+        return Adjoint(f"d{tensor.name}", (*prefix, *targets), body, [adjoint])
+    if len(others) != 1 or not _is_elementwise(others[0], reader, other) or is_plain(others[0].value):
         return None
     if any(p.value is not others[0].value or p.where is not TRUE for p in parts):
         return None
     (known,) = others
     assert isinstance(known.read, Read)
     element = Read(adjoint, (*prefix, *known.read.indices))
-    targets = target_axes(reader, tensor, prefix)
     terms = [term for part in parts for term in summands(replace(part, value=element), targets)]
     return Adjoint(f"d{tensor.name}", (*prefix, *targets), typed(collect(terms), tensor.dtype), [adjoint])
 
@@ -278,10 +282,3 @@ def _is_elementwise(part: Contribution, reader: Compute, tensor: Tensor) -> bool
         and len(part.axes) == len(reader.axes)
         and all(a.hi is as_expr(e) for a, e in zip(axes, tensor.shape, strict=True))
     )
-
-
-def _is_plain(value: Expr) -> bool:
-    """Whether there is nothing to compute: the head's own element."""
-    while isinstance(value, Call) and (value.op is NEGATIVE or value.op.name == "cast"):
-        value = value.args[0]
-    return isinstance(value, Read)

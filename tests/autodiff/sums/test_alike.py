@@ -91,3 +91,36 @@ def test_a_second_derivative_takes_the_slope_once() -> None:
         )
 
     assert flops(fn) <= 1.06 * flops(lambda x, w, b: jnp.tanh(x @ w + b))
+
+
+def _steps(x, y, far=1, sign=-1):
+    """Steps of what is left between ``x`` and ``y``, whose slope stands at two places of each."""
+    rest = lambda i, d: x[i + d] + sign * y[i + (far if d else 0)]  # noqa: E731
+    return te.compute((5,), lambda i: te.tanh(rest(i, 1) - rest(i, 0)), "z")
+
+
+def _window(x, y, far=1, sign=-1):
+    k = te.reduce_axis((0, 2), "k")
+    return te.compute((5,), lambda i: te.sum(te.tanh(x[i + k] + sign * y[i + far * k]), axis=k), "z")
+
+
+@pytest.mark.parametrize("build", [_steps, _window])
+@pytest.mark.parametrize(("far", "sign", "reads"), [(1, -1, "-dy"), (1, 1, "dy"), (2, -1, ""), (2, 1, "")])
+def test_what_is_subtracted_at_the_same_places_receives_the_opposite(build, far, sign, reads) -> None:
+    x, y = te.placeholder((7,), name="x"), te.placeholder((7,), name="y")
+    z = build(x, y, far, sign)
+    found = te.differentiate(z, [x, y], head=te.placeholder((5,), name="H"))
+    first, second = (str(t.body) for t in found)
+    assert "dx[" not in second and (first.startswith(f"{reads}[") if reads else "dy[" not in first)
+    rng = np.random.default_rng(3)
+    feeds = {x: normal(rng, 7), y: normal(rng, 7)}
+    values = te.evaluate(list(te.differentiate(z, [x, y])), feeds)
+
+    def plain(x, y):
+        at = np.arange(5)
+        left = lambda d: x[at + d] + sign * y[at + far * d]  # noqa: E731
+        return jnp.tanh(left(1) - left(0)) if build is _steps else jnp.tanh(left(0)) + jnp.tanh(left(1))
+
+    expected = jax.jacrev(plain, (0, 1))(feeds[x], feeds[y])
+    for a, e in zip(values, expected, strict=True):
+        np.testing.assert_allclose(a, e, 1e-4, 1e-5)
