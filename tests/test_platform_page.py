@@ -11,7 +11,7 @@ import pytest
 
 from jaxte.lower.cost.platforms import Platform
 from platforms.facts import CASES
-from platforms.kernels import array_bytes, parsed
+from platforms.kernels import MODELS, array_bytes, parsed
 from platforms.page import page, ratio, tables
 from platforms.texts import recorded, text_hash
 
@@ -56,6 +56,31 @@ def test_slices_updates_and_loops_are_counted_as_what_they_move() -> None:
     assert spent.seconds > 7 * text.rates.start
 
 
+LIBRARY = """HloModule jit_f
+
+%fused_windows (param_0: f32[1024,1024]) -> f32[1024,1024] {
+  %param_0 = f32[1024,1024]{1,0} parameter(0)
+  ROOT %windows = f32[1024,1024]{1,0} reduce-window(%param_0, %zero), window={size=15x15 pad=7_7x7_7}, to_apply=%add
+}
+
+ENTRY %main (x.1: f32[1024,1024]) -> f32[1024,1024] {
+  %x.1 = f32[1024,1024]{1,0} parameter(0)
+  %conv = f32[1024,1024]{1,0} custom-call(%x.1, %x.1), window={size=1x1}, custom_call_target="__cudnn$convForward"
+  ROOT %sums = f32[1024,1024]{1,0} fusion(%conv), kind=kLoop, calls=%fused_windows
+}
+"""
+
+
+def test_convolutions_of_a_library_and_windows_take_what_the_clock_says() -> None:
+    text = parsed(LIBRARY, "gpu")
+    convolution, sums = (
+        text._kernel(i, {"x.1": "f32[1024,1024]", "conv": "f32[1024,1024]"})
+        for i in text.bodies[text.entry][1:]
+    )
+    assert convolution.seconds > text.rates.library * text.rates.start
+    assert sums.seconds > 225 * 1024 * 1024 / text.rates.window > 2 * WHOLE / text.rates.bandwidth
+
+
 def test_tiles_and_memory_of_the_chip() -> None:
     assert array_bytes("f32[10,3]{1,0}") == 120
     assert array_bytes("f32[10,3]{1,0:T(8,128)}") == 4 * 16 * 128
@@ -96,9 +121,9 @@ def test_figures_by_an_earlier_model_are_marked() -> None:
             "model": model,
         }
 
-    for platform, marked in (("gpu", False), ("tpu", True)):
+    for platform, model, marked in (("gpu", MODELS["gpu"], False), ("gpu", 1, True), ("tpu", 1, True)):
         (table,) = tables(
-            {platform: {"corpus": {"blur": {"forward": {"jaxte": side(1), "plain": side(1)}}}}}
+            {platform: {"corpus": {"blur": {"forward": {"jaxte": side(model), "plain": side(model)}}}}}
         ).values()
         assert ("1.00*" in table) is marked
     assert (

@@ -55,11 +55,24 @@ def separable(x: Any) -> Any:
     return jnp.sum(y**2)
 
 
+def resized(u: Any) -> Any:
+    return jnp.sum(jax.image.resize(u, (64, 128), "bilinear") ** 2)
+
+
+def smoothed(u: Any) -> Any:
+    """Each row by a short filter."""
+    return jnp.sum(jax.vmap(lambda row: jnp.convolve(row, jnp.array([0.2, 0.5, 0.3]), mode="same"))(u) ** 2)
+
+
+def half(u: Any) -> Any:
+    return jnp.sum(lax.reduce_window(u, 0.0, lax.add, (2, 2), (2, 2), "VALID") ** 2)
+
+
 @pytest.mark.parametrize(
     ("f", "platform"),
     [
         *((f, p) for f in (pairs, separable) for p in ("gpu",)),
-        *((f, "tpu") for f in (heat, pairs, running)),
+        *((f, "tpu") for f in (heat, pairs, running, resized, smoothed, half)),
     ],
 )
 def test_what_xla_fuses_stays_as_it_is(f: Callable[..., Any], platform: str) -> None:

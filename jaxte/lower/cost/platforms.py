@@ -89,6 +89,9 @@ class Platform:
         reads_windows_again: each position of a window is read from memory once more, or moved in registers, with whatever chooses there (extrema over windows one
             dimension after the other, and their adjoints).
         pads_rows: the last axis of an array is padded to the length of a register (what is scattered has its short axes first).
+        copies_transposed: what is read with its axes in another order is copied before it is reduced (dimensions in the order that most operands have).
+        moves_lanes_apart: elements of a register that are moved against each other, as strided slices and repeated elements are, take loops of their own,
+            where products with a known matrix, and convolutions, have a unit for themselves (raised resizing, filters of few features, strided sums).
         groups_in_loops: a convolution in groups is a plain loop, whatever is in a group; elsewhere only one of a single feature for each is
             (a convolution for each group).
         sums_columns: several sums along columns are taken together, element by element in vectors; elsewhere a core holds a tile of each, for which it
@@ -144,6 +147,8 @@ class Platform:
     copies_overlaps: bool = False
     reads_windows_again: bool = False
     pads_rows: bool = False
+    copies_transposed: bool = False
+    moves_lanes_apart: bool = False
     groups_in_loops: bool = False
     sums_columns: bool = False
     narrow_products: bool = True
@@ -283,6 +288,8 @@ TPU = Platform(
     copies_overlaps=True,
     reads_windows_again=True,
     pads_rows=True,
+    copies_transposed=True,
+    moves_lanes_apart=True,
     joins_apart=True,
     lanes=128,
     depth=128,

@@ -30,6 +30,7 @@ from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
+from jaxte.lower.program.across.repeats import with_repeats_as_windows
 from jaxte.lower.program.definition import lower_tensor
 from jaxte.lower.program.head import formulas, read_sizes
 from jaxte.lower.program.repeated import Repeated
@@ -249,6 +250,8 @@ class _Part:
         lines = made.statements if self._again else without_barriers(made.statements)
         if self._lowering.shared.policy.facts.joins_apart:
             lines = with_rolls_chosen(lines)
+        if self._lowering.shared.policy.facts.moves_lanes_apart:
+            lines = with_repeats_as_windows(lines)
         self.statements += with_calls(lines) if self._by_call else lines
         if isinstance(tensor, Held):
             target = held(self.statements, self._policy.facts.drops_barriers)

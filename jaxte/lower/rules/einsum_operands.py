@@ -16,7 +16,7 @@ from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.work import NARROW
+from jaxte.lower.cost.work import NARROW, points
 from jaxte.lower.limits import MOST_UNROLLED
 from jaxte.lower.match.empty_sums import is_plain, spoils
 from jaxte.lower.rules.excluded_points import points_left, with_masked_together
@@ -195,7 +195,7 @@ def masked_operands(
 
 def _operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:
     """The dimensions as the tensors have them; in tiles, which are in cache, with the longest one last."""
-    order = natural_order(expr, scope)
+    order = operand_order(body, expr, scope)
     if not body.in_tiles or isinstance(expr, Read):
         return order
     return tuple(sorted(order, key=lambda d: extent_of(d.hi)))
@@ -232,6 +232,39 @@ def _masked_groups(
 def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set[Axis]) -> bool:
     """Whether a group can be infinite where the condition on ``wanted`` fails."""
     return wanted <= own or (bool(wanted & own) and any(body.leaks(f.expr) for f in members))
+
+
+def operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:
+    """The dimensions in the order in which what is reduced is written: of the largest read, or where copies in another order are dear, of as many as agree."""
+    return agreed_order(expr, scope) if body.policy.facts.copies_transposed else natural_order(expr, scope)
+
+
+def agreed_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:
+    """The dimensions in an order in which all reads have theirs, ``i, j, k`` for ``h[i, k]``, ``g[j, k]`` and ``H[i, j]``; where some contradict
+    others, in that of the larger ones.
+    """
+    wanted = _orders_of_reads(expr, scope)
+    before: dict[Axis, set[Axis]] = {d: set() for d in scope.order}
+    for dims in sorted(wanted, key=lambda dims: -points(dims)):
+        if not any(later in before[d] for n, d in enumerate(dims) for later in dims[n + 1 :]):
+            for n, d in enumerate(dims):
+                earlier = {d, *before[d]}
+                for later in dims[n + 1 :]:
+                    for follows in (later, *(a for a, own in before.items() if later in own)):
+                        before[follows] |= earlier
+    found: dict[Axis, None] = {}
+    left = natural_order(expr, scope)
+    while len(found) < len(left):
+        found[next(d for d in left if d not in found and before[d] <= found.keys())] = None
+    return tuple(found)
+
+
+def _orders_of_reads(expr: Expr, scope: Scope) -> list[tuple[Axis, ...]]:
+    """The dimensions of each read of several, in the order in which its tensor has them."""
+    reduced_first = scope.arranged(scope.order[::-1])
+    views = [reduced_first.view(r) for r in reads_of(expr) if not any(map(reads_of, r.indices))]
+    orders = [tuple(d for d in v.dims if among(d, scope.order)) for v in views if not isinstance(v, Refusal)]
+    return [dims for dims in dict.fromkeys(orders) if len(dims) > 1]
 
 
 def natural_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:

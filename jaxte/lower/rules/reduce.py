@@ -21,7 +21,7 @@ from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition, points_outside
 from jaxte.lower.rewrites.short_axes import few_positions
 from jaxte.lower.rules.by_columns import combined, reduced_call
-from jaxte.lower.rules.einsum_operands import dims_under, natural_order
+from jaxte.lower.rules.einsum_operands import dims_under, operand_order
 from jaxte.lower.rules.extremum_passes import by_passes, passes_for
 from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.select import guarded
@@ -110,7 +110,7 @@ def _simple(
     if dim is not None:
         return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
     masked = call(SELECT, conjunction(left), expr, identity) if left else expr
-    value = yield masked, scope.arranged(natural_order(masked, scope))
+    value = yield masked, scope.arranged(operand_order(body, masked, scope))
     return _reduced(body, node, value, scope, dims)
 
 

@@ -231,3 +231,32 @@ def test_weights_that_are_computed_sooner_than_a_loop_starts_are_no_lines() -> N
         for n in (512, 2048)
     }
     assert lines == {512: {"cpu"}, 2048: {"cpu", *OTHERS}}
+
+
+def overlaps(h: Any, g: Any) -> Any:
+    k = te.reduce_axis((0, h.shape[1]), "k")
+    return te.compute(
+        (h.shape[0], g.shape[0]), lambda i, j: te.sum(te.minimum(h[i, k], g[j, k]), axis=k), "s"
+    )
+
+
+def test_what_is_reduced_has_its_dimensions_as_most_arrays_have_them_on_a_tpu(
+    rng: np.random.Generator,
+) -> None:
+    """Of ``H[i, j]``, ``h[i, k]`` and ``g[j, k]`` none is transposed; where one contradicts the others, the smallest is."""
+    shapes = struct(64, 8), struct(48, 8)
+    transposed = {p: text_for(p, overlaps, *shapes).count(".T") for p in ("cpu", "tpu")}
+    assert transposed["tpu"] == 0 < transposed["cpu"]
+
+    def contradicted(h: Any, g: Any) -> Any:
+        j = te.reduce_axis((0, h.shape[1]), "j")
+        return te.compute(
+            (h.shape[0],), lambda i: te.sum(te.tanh(h[i, j] - g[j, i % g.shape[1]]), axis=j), "s"
+        )
+
+    assert "g.T" in text_for("tpu", contradicted, struct(64, 8), struct(8, 64))
+    h, g = (rng.normal(size=s.shape).astype("float32") for s in shapes)
+    expected, pull = jax.vjp(lambda h, g: jnp.sum(jnp.minimum(h[:, None], g[None]), axis=-1), h, g)
+    found, own_pull = jax.vjp(te.function(overlaps, platform="tpu"), h, g)
+    for a, b in zip((found, *own_pull(expected)), (expected, *pull(expected)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)

@@ -44,13 +44,20 @@ def slow_convolution(step: Step) -> str:
     spec = p["dimension_numbers"].rhs_spec
     if kernel_selection(step.inputs[1].known, spec) is not None:
         return "a convolution whose kernel chooses elements: windows, which are reads"
-    if _is_of_few(step):
+    if _is_of_few(step) and not planned_facts().moves_lanes_apart:
         return "a convolution of few features, which is slices multiplied and added"
-    if p["feature_group_count"] > 1 and not (planned_facts().groups_by_library and _has_channels_last(step)):
+    if p["feature_group_count"] > 1 and not _is_in_library(step):
         return "a convolution in groups, which is slices multiplied and added"
     if any(d > 1 for d in p["lhs_dilation"]):
         return "a convolution of an array with zeros between its elements"
     return ""
+
+
+def _is_in_library(step: Step) -> bool:
+    """Whether the platform has a convolution in groups of its own, as those of one dimension are where these have a unit for themselves."""
+    facts, numbers = planned_facts(), step.eqn.params["dimension_numbers"]
+    lines = facts.moves_lanes_apart and len(numbers.lhs_spec) == 3
+    return lines or (facts.groups_by_library and _has_channels_last(step))
 
 
 def _has_channels_last(step: Step) -> bool:

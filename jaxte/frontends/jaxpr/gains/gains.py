@@ -78,7 +78,7 @@ def keeps(step: Step) -> str:
     if step.name == "dot_general" and not (
         any(_is_framed(s) or _is_small(s) for s in step.inputs)
         or _is_part(step)
-        or _has_factor(step, band_of)
+        or _has_taps(step)
         or _has_factor(step, selection_of)
         or is_small_product(step)
     ):
@@ -120,7 +120,7 @@ def strong(step: Step) -> str:
             return "a product with overlapping parts of an array: a banded product"
         if _has_factor(step, selection_of):
             return "a product with a known matrix that chooses elements, which is a read"
-        if _has_factor(step, band_of):
+        if _has_taps(step):
             return "a product with a known matrix of few numbers in each row, which is a few taps"
         if is_small_product(step):
             return "a product of small matrices, many times: written out, it is part of the loop around it"
@@ -134,6 +134,8 @@ def strong(step: Step) -> str:
     if _is_repeat(step) and is_counted(step.outputs[0]):
         return "elements repeated, of which only a sum is taken: each is computed once, and counted"
     if step.name == "cumsum" and not planned_facts().transposes_apart and not _is_read_in_parts(step):
+        return ""
+    if step.name == "reduce_window_sum" and planned_facts().moves_lanes_apart and _moves_on(step):
         return ""
     return _STRONG.get(step.name, "") if _positions_known(step) else ""
 
@@ -163,6 +165,16 @@ def _has_factor(step: Step, asked: Callable[[np.ndarray], object | None]) -> boo
     """Whether the result is large, and one operand a known matrix of the kind ``asked`` for."""
     large = max(map(elements, step.outputs)) >= SMALLEST
     return large and any(asked(matrix) is not None for matrix in known_factors(step))
+
+
+def _has_taps(step: Step) -> bool:
+    """Whether a product with a known matrix is written as few taps, which platforms with a unit for products have no use for."""
+    return not planned_facts().moves_lanes_apart and _has_factor(step, band_of)
+
+
+def _moves_on(step: Step) -> bool:
+    """Whether windows are further apart than one position along the last axis, which is that of registers."""
+    return step.eqn.params["window_strides"][-1] > 1
 
 
 def _positions_known(step: Step) -> bool:

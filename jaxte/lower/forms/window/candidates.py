@@ -51,6 +51,9 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
 
     sizes = [d.size for d in spec.dims]
     made = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
+    called = made + _called_work(spec, float(points(axes)), body.policy.facts)
+    if body.policy.facts.moves_lanes_apart:
+        made += _strided_work(spec, node)
     if prod(sizes) <= MOST_COPIES:
         yield own(SLICES, made + slices_work(spec, node))
     if len(sizes) > 1 and max(sizes) <= MOST_COPIES:
@@ -60,7 +63,7 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
     if max(sizes) > FEW_TAPS:
         yield own(DOUBLING, made + doubling_work(spec, node))
     if spec.reducer.name in WINDOW_FUNCTIONS:
-        yield own(REDUCE_WINDOW, made + _called_work(spec, float(points(axes)), body.policy.facts))
+        yield own(REDUCE_WINDOW, called)
 
 
 def _unrolled(body: Body, spec: UnrollSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -95,6 +98,15 @@ def _called_work(spec: WindowSpec, count: float, facts: Platform) -> Work:
     is_extremum = spec.reducer.name in ("max", "min")
     met = count * prod(d.size for d in spec.dims) / (facts.window_extrema if is_extremum else 1)
     return Work(window=met, kernel=facts.window_call)
+
+
+def _strided_work(spec: WindowSpec, node: Reduce) -> Work:
+    """Slices with a stride along one of the last two axes, each of which is an array."""
+    rows = len(spec.array.axes) - 2
+    if all(d.stride == 1 or d.axis < rows for d in spec.dims):
+        return Work()
+    slices = prod(d.size for d in spec.dims)
+    return Work(stream=2.0 * _width(node) * _points(spec)[-1] * slices, kernel=slices)
 
 
 def separable_work(spec: WindowSpec, node: Reduce, apart: bool = False) -> Work:
