@@ -49,6 +49,8 @@ CASES: dict[str, tuple[str, Any]] = {
     "copies_overlaps": ("cost_volume", None),
     "reads_windows_again": ("max_pool_7_1", None),
     "pads_rows": ("trilinear", None),
+    "copies_transposed": ("histogram_intersection", None),
+    "moves_lanes_apart": ("nearest_upsampling", None),
     "window_extrema": ("max_pool_3_1", 1),
     "loop": ("discounted_returns", 0),
 }

@@ -49,22 +49,31 @@ COUNTED = (
     "custom-call",
 )
 UNKNOWN_TRIPS = 10
-# which reading of the text the seconds are by, where it is not the first: 2 counts copies between memories as what they move
-MODELS = {"tpu": 2}
+# which reading of the text the seconds are by, where it is not the first: 2 counts copies between memories of a TPU as what they move, and
+# what a convolution of cuDNN takes to start and the elements that windows meet on a GPU
+MODELS = {"tpu": 2, "gpu": 2}
+_LIBRARY = "__cudnn$conv"
 _ON_CHIP = "S(1)"
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Bytes and float32 operations of products a second, and the seconds that a kernel takes to start."""
+    """Bytes and float32 operations of products a second, the seconds that a kernel takes to start, how many kernels a convolution of a library takes
+    as long as, and the elements that ``reduce-window`` meets a second."""
 
     bandwidth: float
     products: float
     start: float
+    library: int = 1
+    window: float = float("inf")
 
 
-# data sheets: H100 SXM with TF32 products, v5e with bf16 passes
-RATES = {"gpu": Rates(3.35e12, 1.2e14, 2.5e-6), "tpu": Rates(8.1e11, 5e13, 3e-7), "cpu": Rates(1e10, 4e10, 0)}
+# data sheets: H100 SXM with TF32 products, v5e with bf16 passes; of an H100 by the clock what a convolution of cuDNN takes and what windows take
+RATES = {
+    "gpu": Rates(3.35e12, 1.2e14, 2.5e-6, library=10, window=8e12),
+    "tpu": Rates(8.1e11, 5e13, 3e-7),
+    "cpu": Rates(1e10, 4e10, 0),
+}
 
 
 @dataclass(frozen=True)
@@ -145,7 +154,9 @@ class Text:
             written = self._written(fused, written, read)
         moved = sum(read) + written
         work = self._products(fused or [instruction], types) / self.rates.products
-        return Spent(max(moved / self.rates.bandwidth, work) + self.rates.start, moved, 1)
+        met = sum(elements(i.type) * _window(i) for i in fused or [instruction] if i.kind == "reduce-window")
+        start = self.rates.start * (self.rates.library if _LIBRARY in instruction.rest else 1)
+        return Spent(max(moved / self.rates.bandwidth, work, met / self.rates.window) + start, moved, 1)
 
     def _copy(self, instruction: Instruction) -> Spent:
         """A copy between memories, or of a part: what is moved, once for each side that is main memory; no kernel is started for it."""
@@ -182,7 +193,7 @@ class Text:
         for i in instructions:
             if i.kind == "dot" or (i.kind == "custom-call" and ("gemm" in i.rest or "matmul" in i.rest)):
                 total += 2 * elements(i.type) * _contracted(i, known)
-            elif i.kind == "convolution" or "__cudnn$conv" in i.rest:
+            elif i.kind == "convolution" or _LIBRARY in i.rest:
                 sizes = [elements(known.get(o, "")) for o in i.operands[:2]]
                 total += 2 * elements(i.type) * _window(i) * 1.0 if sizes else 0.0
         return total
