@@ -273,6 +273,77 @@ def test_a_loop_over_columns_reads_them_where_they_stand() -> None:
     assert_nodes_agree(columns, [x[:3, :4]])
 
 
+def normalised_steps(x, d, mu):
+    """A filter of three numbers that adapts: each step reads a window of the signal."""
+    w = np.zeros(3)
+    e = np.zeros(len(x))
+    for t in range(2, len(x)):
+        u = x[t - 2 : t + 1]
+        e[t] = d[t] - w @ u
+        w = w + mu[0] * e[t] * u / (0.1 + u @ u)
+    return e, w
+
+
+def test_a_window_that_moves_with_the_loop_is_one_slice() -> None:
+    args = [*_numbers((9,), (9,)), np.array([0.7])]
+    forward = te.source(te.loops(normalised_steps), *args).split("def forward_with")[0]
+    assert "lax.dynamic_slice_in_dim(x, t, 3)" in forward and ".at[" not in forward
+    assert_nodes_agree(normalised_steps, args)
+
+
+def diffused(u):
+    n = len(u)
+    for _t in range(3):
+        new = np.zeros(n)
+        for i in range(n):
+            around = u[(i + 1) % n] + u[(i - 1) % n] + u[(i + 2) % n] + u[(i - 2) % n]
+            new[i] = u[i] + 0.1 * (around - 4 * u[i]) * u[i]
+        u = new
+    return u
+
+
+def doubled(u):
+    for _t in range(3):
+        u = np.sin(2.0 * u)
+    return u
+
+
+def test_steps_that_read_neighbours_of_what_the_last_one_made_are_not_written_out() -> None:
+    """XLA would compute each element again for each of its readers, and those of these."""
+    (u,) = _numbers((8,))
+    assert "unroll" not in te.source(te.loops(diffused), u) and "unroll=3" in te.source(te.loops(doubled), u)
+    assert_nodes_agree(diffused, [u])
+
+
+def sylvester(A, d):
+    """A triangular equation ``A X + X A = A``, element by element: each reads those below it and those to the left."""
+    n = len(d)
+    X = np.zeros((n, n))
+    for j in range(n):
+        for i in range(n - 1, -1, -1):
+            s = A[i, j]
+            for k in range(i + 1, n):
+                s -= A[i, k] * X[k, j]
+            for k in range(j):
+                s -= X[i, k] * A[k, j]
+            X[i, j] = s / (5.0 + d[i] + d[j])
+    return X
+
+
+def test_what_reads_all_below_and_all_to_the_left_goes_along_diagonals() -> None:
+    """And keeps no copy of the matrix for each of its elements."""
+    A, d = _numbers((5, 5), (5,))
+    states = [
+        t.shape
+        for t in topological_order(
+            [te.loops(sylvester).builder(te.placeholder((5, 5)), te.placeholder((5,)))]
+        )
+        if isinstance(t, Recurrent)
+    ]
+    assert states == [(9, 5)]
+    assert_nodes_agree(sylvester, [A, np.abs(d)])
+
+
 def moving(x, v):
     """Sums over all steps so far, of forces that depend on them."""
     for _t in range(20):

@@ -102,8 +102,8 @@ class Search:
         return self._best(self._single, True) or self._best(self._diagonal, True)
 
     def kept(self) -> Clocks | None:
-        """Clocks that count one axis of each."""
-        return self._best(self._single, False)
+        """Clocks that count one axis of each, or go along diagonals, as a matrix that is solved for element by element."""
+        return self._best(self._single, False) or self._best(self._diagonal, False)
 
     def nested(self) -> Nest | None:
         """An outer clock, which counts one axis of each, and clocks of those that read each other within one iteration of it."""

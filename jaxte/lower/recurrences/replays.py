@@ -98,7 +98,7 @@ def reach_of(group: Replay) -> int | None:
     for own in step.slices.values():
         whole = own.source
         if isinstance(whole, Recurrent) and whole.group is group.source:
-            if list(own.positions) != [group.source.places[whole.position]]:
+            if own.lengths or list(own.positions) != [group.source.places[whole.position]]:
                 return None
             (position,) = own.positions.values()
             offset = known(normal(position - step.clock))

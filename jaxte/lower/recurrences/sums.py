@@ -267,6 +267,6 @@ def _bytes_more(step: Step, group: Recurrence) -> int:
     return sum(bytes_of_any(part) for part, own in step.slices.items() if _shown(own) not in known)
 
 
-def _shown(own: Slice) -> tuple[Tensor, tuple[tuple[int, str], ...]]:
+def _shown(own: Slice) -> tuple[Tensor, tuple[tuple[int, str], ...], tuple[tuple[int, int], ...]]:
     """A slice, told apart from others of the same tensor."""
-    return own.source, tuple((n, text(position)) for n, position in own.positions.items())
+    return own.source, tuple((n, text(p)) for n, p in own.positions.items()), tuple(own.lengths.items())

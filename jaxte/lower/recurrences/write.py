@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from jaxte.lang.expr import Expr, Read, as_expr, cast
-from jaxte.lang.walk import substitute
-from jaxte.lower.arrays.data import DynamicIndex, DynamicUpdate
+from jaxte.lang.expr import Expr, Read, Reduce, as_expr, cast
+from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lower.arrays.data import DynamicIndex, DynamicSlice, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
@@ -20,6 +21,7 @@ from jaxte.lower.recurrences.written import read_again, written_step
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name
 from jaxte.sets.affine import normal
+from jaxte.sets.intervals import extent_of
 from jaxte.sets.intervals import known as number_of
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import Slice, Step
@@ -28,6 +30,7 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 FORM = "recurrence"
 MOST_UNROLLED = 4  # positions
+_MOST_AGAIN = 12  # times that XLA computes an element of an unrolled step, for each of the shifted reads of it, in place of keeping it
 _ALL = 0  # in place of how many steps ago: all positions so far
 
 
@@ -157,13 +160,18 @@ class Text:
             return handed
         node: Node = tensor_name(self.known[own.source], own.source)
         for axis, position in sorted(own.positions.items(), reverse=True):
-            node = DynamicIndex(node, self._position(position, lines), axis)
+            at = self._position(position, lines)
+            node = (
+                _window(node, axis, at, own.lengths[axis])
+                if axis in own.lengths
+                else DynamicIndex(node, at, axis)
+            )
         return node
 
     def _handed_at(self, own: Slice) -> Name | None:
         """A slice that the step is handed by itself."""
         for beside in self.beside:
-            if own.source in beside.names:
+            if own.source in beside.names and not own.lengths:
                 ((_, position),) = own.positions.items()
                 if number_of(normal(position - self.step.clock)) == beside.offset:
                     return beside.names[own.source]
@@ -223,7 +231,9 @@ class Text:
             if isinstance(tensor, Recurrent) and self.is_stacked(tensor)
         ]
         made = stacked[0] if len(stacked) == 1 else f"({', '.join(stacked)})" if stacked else "_"
-        unroll = count if count is not None and 1 < count <= MOST_UNROLLED else 1
+        unroll = 1
+        if count is not None and 1 < count <= MOST_UNROLLED:
+            unroll = count if _spread(self.step) ** (count - 1) <= _MOST_AGAIN else 1
         positions = Arange(0, extent, 1, "int32")
         scan = Carried(function.name, self.starts, positions, self.group.reverse, unroll)
         return Statement(self.scope, f"{self.ends(targets)}, {made}", scan)
@@ -267,6 +277,23 @@ class Text:
         first = Name(target, (shape[place], *shape[:place], *shape[place + 1 :]), own.kind)
         order = (*range(1, place + 1), 0, *range(place + 1, tensor.ndim))
         return [Statement(self.scope, target, View(first, Transpose(order)))]
+
+
+def _spread(step: Step) -> int:
+    """At how many places what a step begins with is read for one element of its results, by chains of reads that XLA fuses: sums and loops are not."""
+    found: dict[Tensor, Counter[Tensor]] = {t: Counter([t]) for t in step.carried.values()}
+    for tensor in step.order:
+        own = found[tensor] = Counter[Tensor]()
+        if isinstance(tensor, Compute) and not any(isinstance(n, Reduce) for n in postorder(tensor.body)):
+            for read in dict.fromkeys(reads_of(tensor.body)):
+                own.update(found.get(read.tensor, {}))
+    return max((n for t in step.results for n in found.get(t, {}).values()), default=0)
+
+
+def _window(node: Node, axis: int, at: Node, length: int) -> Node:
+    """``length`` elements along ``axis``."""
+    sizes = tuple(length if n == axis else extent_of(e) for n, e in enumerate(node.shape))
+    return DynamicSlice(node, tuple(at if n == axis else None for n in range(len(sizes))), sizes)
 
 
 def _zeros(shape: Shape, dtype: str) -> Full:

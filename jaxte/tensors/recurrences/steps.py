@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any
 
 from jaxte.lang.errors import DefinitionError
@@ -19,8 +20,9 @@ from jaxte.lang.graphs import among, identical, reached
 from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none
+from jaxte.sets.intervals import highest, index_stays_in, known, lowest
 from jaxte.tensors.recurrences.earlier import (
     at_clock,
     decided,
@@ -34,16 +36,19 @@ from jaxte.tensors.recurrences.nests import Clocked, Nest, nest_of
 from jaxte.tensors.recurrences.node import Position, Recurrence, Recurrent, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
+_SPARSE = 4  # how many elements of a window there may be for each that is read
+
 Carried = tuple[State, int]
 """A state and how many steps ago it was that."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """``source`` at ``positions``, expressions of the clock, along the dimensions that are its keys."""
+    """``source`` at ``positions``, expressions of the clock, along the dimensions that are its keys; from there on, where it has a length."""
 
     source: Tensor
     positions: dict[int, Expr]
+    lengths: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -241,12 +246,17 @@ class _Making:
             return moving[0]
         return self.inner_places.get(tensor)
 
-    def slice_of(self, tensor: Tensor, positions: dict[int, Expr]) -> Placeholder:
-        key = (tensor, *positions.items())
+    def slice_of(
+        self, tensor: Tensor, positions: dict[int, Expr], lengths: dict[int, int] | None = None
+    ) -> Placeholder:
+        long = lengths or {}
+        key = (tensor, *positions.items(), *long.items())
         if key not in self._sliced:
-            shape = tuple(e for n, e in enumerate(tensor.shape) if n not in positions)
+            shape = tuple(
+                long.get(n, e) for n, e in enumerate(tensor.shape) if n not in positions or n in long
+            )
             made = self._sliced[key] = Placeholder(tensor.name, shape, tensor.dtype)
-            self.slices[made] = Slice(tensor, positions)
+            self.slices[made] = Slice(tensor, positions, long)
         return self._sliced[key]
 
     def carry(self, state: State, lag: int) -> Placeholder:
@@ -288,6 +298,15 @@ def _is_definition(tensor: Tensor, group: Recurrence) -> bool:
 
 def _before_word(lag: int) -> str:
     return "before" if lag == 1 else f"before_{lag}"
+
+
+@dataclass(frozen=True)
+class _Window:
+    """``length`` elements from ``start`` on, read at ``rest`` within."""
+
+    start: Expr
+    length: int
+    rest: Expr
 
 
 @dataclass
@@ -404,10 +423,40 @@ class _Reading:
         if among(tensor, group.inside) or (self.nest is not None and among(tensor, self.nest.inside)):
             return self._of_inside(node, moving)
         still = {n: node.indices[n] for n in moving if self._is_of_clock(node.indices[n])}
-        if not still:
+        sizes = [known(as_expr(e)) for e in tensor.shape]
+        windows = {
+            n: self._window(node.indices[n], tensor.shape[n])
+            for n in moving
+            if n not in still and None not in sizes
+        }
+        found = {n: own for n, own in windows.items() if own is not None}
+        if not still and not found:
             return node
-        rest = [i for n, i in enumerate(node.indices) if n not in still]
-        return Read(making.slice_of(tensor, still), rest)
+        rest = [found[n].rest if n in found else i for n, i in enumerate(node.indices) if n not in still]
+        positions = {**still, **{n: own.start for n, own in found.items()}}
+        return Read(making.slice_of(tensor, positions, {n: own.length for n, own in found.items()}), rest)
+
+    def _window(self, index: Expr, extent: int | Expr) -> _Window | None:
+        """The elements along an axis of which ``index`` is, at all points of a position, from one on that the clock moves: ``x[t + k]`` with few ``k``."""
+        clock, form = self.making.clock, linear_or_none(index)
+        if form is None or reads_of(index):
+            return None
+        moved = form.coefficient(clock)
+        rest = linear(normal(index - moved * clock))
+        low, high = lowest(rest), highest(rest)
+        if not moved or clock in free_axes(from_linear(rest)) or low is None or high is None:
+            return None
+        if not low.is_constant or not high.is_constant:
+            return None
+        length = int(high.constant - low.constant) + 1
+        own = [known(a.extent) for a in free_axes(from_linear(rest))]
+        if any(n is None for n in own) or length > _SPARSE * prod(n for n in own if n is not None):
+            return None
+        start = normal(clock * moved + low.constant)
+        ends = (start, start + (length - 1))
+        if not all(index_stays_in(e, as_expr(extent)) for e in ends):
+            return None
+        return _Window(start, length, normal(from_linear(rest) - low.constant))
 
     def _of_inside(self, node: Read, moving: Sequence[int]) -> Expr:
         """A read of a tensor that depends on states itself."""
