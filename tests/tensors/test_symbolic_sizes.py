@@ -319,3 +319,22 @@ def test_windows_without_elements_between_zeros() -> None:
         b = np.cos(np.arange(6.0 * size - 18)).reshape(2, 3, size - 3)
         want = [sum(a[:, 4 * k + j] @ b[:, :, k].T for k in range(size - 3)) + np.zeros(2) for j in range(8)]
         np.testing.assert_allclose(f(jnp.asarray(a), jnp.asarray(b)), want, rtol=1e-4, atol=1e-5)
+
+
+def test_parts_that_fit_for_all_but_the_smallest_size_say_what_to_state() -> None:
+    """JAX compares sizes as texts, and that of a slice up to an end that may be behind the array is a minimum."""
+
+    def around(x: Any) -> Any:
+        n, k = x.shape[0], te.reduce_axis((0, 3), "k")
+        return te.compute((n // 2,), lambda i: te.sum(x[(2 * i + k) % n] ** 2, axis=k), "y")
+
+    def spec(*constraints: str) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct(jax.export.symbolic_shape("n", constraints=constraints), "float32")
+
+    with pytest.raises(te.ShapeError, match=r'around is traced .* constraints=\["n >= 2"\]'):
+        jax.export.export(jax.jit(te.function(around)))(spec())
+    exported = jax.export.export(jax.jit(te.function(around)))(spec("n >= 2"))
+    for n in (2, 5):
+        x = np.arange(1, n + 1, dtype="float32")
+        at = (2 * np.arange(n // 2)[:, None] + np.arange(3)) % n
+        np.testing.assert_allclose(exported.call(x), (x[at] ** 2).sum(1))

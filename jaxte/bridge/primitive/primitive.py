@@ -166,17 +166,25 @@ def _of_symbolic(program: Program, avals: Sequence[Any]) -> list[Any]:
         own = extents_of([t.shape for t in program.inputs], structs, [r.shape for r in program.results])
         dtypes = [jax.dtypes.canonicalize_dtype(np.dtype(r.dtype)) for r in program.results]
         return [jax.core.ShapedArray(s, d) for s, d in zip(own, dtypes, strict=True)]
+    shapes = ", ".join(f"{t.name}: {s.shape}" for t, s in zip(program.inputs, structs, strict=True))
+    what = f"{program.label} is traced for symbolic sizes ({shapes})"
     try:
         found = jax.eval_shape(program, *structs)
     except jax.errors.InconclusiveDimensionOperation as error:
         asked = _COMPARISON.search(str(error))
         if asked is None:
             raise
-        shapes = ", ".join(f"{t.name}: {s.shape}" for t, s in zip(program.inputs, structs, strict=True))
         wanted = f"{asked[1]} {'>=' if asked[2] == '<' else asked[2]} {asked[3]}"
         raise ShapeError(
-            f"{program.label} is traced for symbolic sizes ({shapes}), of which it has to be known that {wanted}; say so "
+            f"{what}, of which it has to be known that {wanted}; say so "
             f'where they are made: jax.export.symbolic_shape(..., constraints=["{wanted}"])'
+        ) from error
+    except TypeError as error:
+        if "incompatible shapes" not in str(error):
+            raise
+        raise ShapeError(
+            f"{what}, and parts of the result fit for all of these but the smallest, as far as JAX can tell ({error}); say where they are "
+            'made how small they may be: jax.export.symbolic_shape(..., constraints=["n >= 2"])'
         ) from error
     return [jax.core.ShapedArray(s.shape, s.dtype) for s in found]
 
