@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from jaxte.algebra.data import Points, data_readings
+from jaxte.algebra.value_ranges import is_kept_within
 from jaxte.lang.expr import Call, Expr, Read, as_expr, call, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.conditions import nonnegative_forms, prune
 from jaxte.sets.index_forms import linear_or_none
-from jaxte.sets.intervals import at_most, stays_in
+from jaxte.sets.intervals import at_most, known, stays_in
 from jaxte.tensors.facts import values_in
 
 
@@ -31,7 +32,7 @@ def _is_inside(index: Expr, extent: Expr) -> bool:
     if stop is not None:
         return at_most(as_expr(stop), extent)
     form = linear_or_none(index)
-    return form is not None and stays_in(form, extent)
+    return (form is not None and stays_in(form, extent)) or is_kept_within(index, known(extent))
 
 
 def without_implied(points: Points) -> Points:

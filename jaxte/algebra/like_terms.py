@@ -24,7 +24,7 @@ from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
 from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import depends_on, free_axes
 
@@ -98,7 +98,11 @@ def _count(node: Expr, power: int, powers: Counter[Expr], depth: int) -> None:
 
 
 def with_one_number(expr: Expr) -> Expr:
-    """A product with one number in front, where it has several: ``-(H * 0.75) * y * 0.01`` as ``-(0.0075 * (H * y))``."""
+    """A product, or what a sum adds up, with one number in front where it has several: ``-(H * 0.75) * y * 0.01`` as ``-(0.0075 * (H * y))``."""
+    if isinstance(expr, Reduce) and expr.reducer.name == "sum":
+        own, where = expr.children
+        plain = with_one_number(own)
+        return expr if plain is own else expr.rebuild([plain, where])
     if _numbers(expr) < 2:
         return expr
     term = term_of(expr)

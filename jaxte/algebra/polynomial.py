@@ -140,6 +140,11 @@ class Expansion:
         outside = [f for f in factors if not among(f, bound)]
         if not axes:
             return {factors: Fraction(1)}
+        if not bound:
+            count: Polynomial = {self._monomial(outside): Fraction(1)}
+            for axis in axes:
+                count = self._multiply(count, self.polynomial(axis.extent))
+            return count
         return {self._monomial([*outside, (self._canonical_sum(bound, axes), 1)]): Fraction(1)}
 
     def _canonical_sum(self, factors: Monomial, axes: Sequence[Axis]) -> Expr:

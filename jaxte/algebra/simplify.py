@@ -11,6 +11,7 @@ from functools import reduce
 
 from jaxte.algebra.like_terms import alike, term_of, with_one_number
 from jaxte.algebra.product import is_zero
+from jaxte.algebra.sums import addends
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
@@ -94,7 +95,8 @@ def _dependence(root: Expr, axes: Sequence[Axis]) -> dict[Expr, bool]:
 def collect(terms: Sequence[Expr]) -> Expr:
     """The sum of ``terms``: like ones added up, opposite ones gone; 0 if nothing is left."""
     counts: dict[Expr, float] = {}
-    for term in map(with_one_number, _gathered(terms)):
+    parts = [part for term in terms for part in addends(term)]
+    for term in map(with_one_number, _gathered(parts)):
         sign, core = _sign_and_core(term)
         counts[core] = counts.get(core, 0) + sign
     result: Expr | None = None

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jaxte.algebra.centred_sums import passes_nothing_on
 from jaxte.algebra.shift_invariance import without_effect
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.seeds import Adjoint
@@ -106,6 +107,7 @@ class _Accumulation:
         self.visits = [*inner, *(t for t in reversed(self.order) if not sources[t])]
         self._sources = sources
         self._needed = _needed(self.order, sources, wanted)
+        self._wanted = self.order if wanted is None else wanted
         self._readers: dict[Tensor, list[Tensor]] = {t: [] for t in self.order}
         for tensor in self.order:
             for source in sources[tensor]:
@@ -155,6 +157,8 @@ class _Accumulation:
             return self._from_overrides.get((reader, tensor))
         if reader not in self.adjoints:
             return None
+        if not among(tensor, self._wanted) and passes_nothing_on(reader, tensor):
+            return None
         head = self.adjoints[reader]
         if self._fdiff is not None:
             return _by_fdiff(self._fdiff, reader, tensor, head)
@@ -176,7 +180,7 @@ class _Accumulation:
             for t in self._sources[reader]
             if t is not tensor
             and t in self.adjoints
-            and list(self.summands[t]) == [reader]
+            and identical(list(self.summands[t]), [reader])
             and not among(t, outputs)
         ]
 

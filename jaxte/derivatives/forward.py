@@ -9,9 +9,10 @@ writes that down tensor by tensor, for tangents that are definitions; here it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from jaxte.algebra.centred_sums import passes_nothing_on
 from jaxte.algebra.shift_invariance import without_effect
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
@@ -73,7 +74,9 @@ def jvp_graph(
             derived: Tensor | None = None
             if moving:
                 derived = (
-                    by_override[rule][tensor] if rule is not None else _tangent(tensor, moving, fdiff, prefix)
+                    by_override[rule][tensor]
+                    if rule is not None
+                    else _tangent(tensor, moving, given, fdiff, prefix)
                 )
             total = own if derived is None else derived if own is None else _sum(tensor, own, derived)
             if total is not None:
@@ -82,14 +85,21 @@ def jvp_graph(
 
 
 def _tangent(
-    tensor: Tensor, moving: Mapping[Tensor, Tensor], fdiff: Fdiff | None, prefix: Sequence[Extent]
+    tensor: Tensor,
+    moving: Mapping[Tensor, Tensor],
+    given: Collection[Tensor],
+    fdiff: Fdiff | None,
+    prefix: Sequence[Extent],
 ) -> Tensor | None:
-    """The tangent of ``tensor`` from those of what it reads; None if it is zero."""
+    """The tangent of ``tensor`` from those of what it reads, of which ``given`` do not follow from their definitions alone; None if it is zero."""
     if fdiff is not None:
         return _of_override(by_fdiff(tensor, fdiff), moving, prefix)[tensor]
     if isinstance(tensor, Extern):
         return tensor.group.tangent(tensor, moving, len(prefix))  # type: ignore[attr-defined, no-any-return]
     assert isinstance(tensor, Compute)
+    moving = {t: move for t, move in moving.items() if t in given or not passes_nothing_on(tensor, t)}
+    if not moving:
+        return None
     found = push_forward(tensor, moving, prefix)
     return None if is_zero(found.body) else found
 

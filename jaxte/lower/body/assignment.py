@@ -71,6 +71,7 @@ class Assignment:
         wide: whether it is of 64-bit floats, or reads such.
         padded: the tensors that are read with zeros around them.
         sliced: the tensors that are read as slices without zeros around them.
+        unread: conditions on its positions that hold wherever it is read.
     """
 
     label: str
@@ -82,6 +83,7 @@ class Assignment:
     wide: bool = False
     padded: Mapping[Tensor, Widths] = field(default_factory=dict)
     sliced: tuple[Tensor, ...] = ()
+    unread: tuple[Expr, ...] = ()
 
 
 class Report:

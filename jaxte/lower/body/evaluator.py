@@ -62,6 +62,7 @@ class Body(Statements):
         self.in_tiles = own.in_tiles
         self.padded = own.padded
         self.sliced = own.sliced
+        self.unread = own.unread
         self.policy = shared.policy
         self.report = Report()
         self._rules = shared.rules

@@ -4,8 +4,9 @@ shifted slices, or a reduction of jnp.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import dropwhile
 from math import prod
 from operator import add, attrgetter, truediv
 
@@ -19,6 +20,7 @@ from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.platforms import Platform, Rates
 from jaxte.lower.limits import CALLS, FEW, FEW_POSITIONS, LONGEST_UNROLLED, MANY_ROWS, MOST_TERMS
 from jaxte.lower.match.index_terms import Form, forms_of
+from jaxte.sets.affine import linear
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Tensor
 
@@ -174,7 +176,10 @@ def _moved(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> float
 
 
 def _reduces_digits(axes: Sequence[Axis], node: Reduce) -> bool:
-    """Whether reduced dimensions lie between others, so that the reduction is not one of rows or of whole slices."""
+    """Whether reduced dimensions lie between others, so that the reduction is not one of long rows or of whole slices."""
+    long = points(node.axes) > LONGEST_UNROLLED
+    if long and all(_is_of_rows(read, node.axes) for read in reads_of(*node.exprs)):
+        return False
     return any(
         len(form.axes) > 1
         and any(among(a, axes) for a in form.axes)
@@ -182,6 +187,18 @@ def _reduces_digits(axes: Sequence[Axis], node: Reduce) -> bool:
         and _are_digits(form)
         for form in forms_of([*node.exprs])
     )
+
+
+def _is_of_rows(read: Read, reduced: Sequence[Axis]) -> bool:
+    """Whether what is reduced is the last of the positions that ``read`` goes through, as ``k``, ``i`` and ``j`` are in ``x[b, 4 * a + k, i, j]``."""
+    behind = list(dropwhile(lambda index: not depends_on(index, reduced), read.indices))
+    if any(reads_of(index) for index in behind):
+        return False
+    first: Mapping[Expr, int] = linear(behind[0]).terms if behind else {}
+    inner = [abs(c) for atom, c in first.items() if depends_on(atom, reduced)]
+    outer = [abs(c) for atom, c in first.items() if not depends_on(atom, reduced)]
+    whole = all(among(a, reduced) for index in behind[1:] for a in free_axes(index))
+    return whole and max(inner, default=0) < min(outer, default=1 + max(inner, default=0))
 
 
 def _is_short(node: Reduce, shifted: Sequence[Axis]) -> bool:

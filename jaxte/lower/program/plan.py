@@ -31,6 +31,7 @@ from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
 from jaxte.lower.program.across.repeats import with_repeats_as_windows
+from jaxte.lower.program.across.unread_points import unread_points
 from jaxte.lower.program.definition import lower_tensor
 from jaxte.lower.program.head import formulas, read_sizes
 from jaxte.lower.program.repeated import Repeated
@@ -194,7 +195,8 @@ class _Part:
         self._shifted = materialised(self._tensors, lowering.results) if self._again and not tile_of else ()
         self._by_call = facts.drops_barriers and not tile_of
         self._in_one = read_by_one(self._tensors, lowering.results) if self._by_call else ()
-        self._original = {stand_in: tensor for tensor, stand_in in planned.stand_ins.items()}
+        self._original: dict[Tensor, Tensor] = {own: tensor for tensor, own in planned.stand_ins.items()}
+        self._unread = {} if tile_of else unread_points(planned.order, lowering.results, self._original)
         self._repeated, self._owned = Repeated(lower_tensor), owners()
 
     def _writer(self) -> Writer:
@@ -244,7 +246,8 @@ class _Part:
         """The statements of a definition, and what its producers become for its sake: arrays behind barriers, or calls."""
         target = self._lowering.shared.names.new(tensor.name)
         label = WHEN_TRACED if isinstance(tensor, Known) else self._tile_of or target
-        own = Assignment(label, target, tensor.name, self.idents, in_tiles=bool(self._tile_of))
+        unread = self._unread.get(self._original.get(tensor, tensor), ())
+        own = Assignment(label, target, tensor.name, self.idents, in_tiles=bool(self._tile_of), unread=unread)
         shared = self._before_calls if label == WHEN_TRACED else self._shared
         made = self._repeated.lowered(own, shared, tensor)
         lines = made.statements if self._again else without_barriers(made.statements)

@@ -41,7 +41,7 @@ def without_disjoint_sums(root: Expr, axes: Sequence[Axis], scope: Scope) -> Exp
         others = [term for span, term in placed if span is None]
         if others and any(not isinstance(t, Call) or t.op is not SELECT for t in others):
             return root  # a term that is everywhere is added to everything anyway
-        return added([(t, 1) for t in (*others, _chosen(axis, own, scope))])
+        return added([(t, 1) for t in (*others, _chosen(axis, own, axes, scope))])
     return root
 
 
@@ -86,12 +86,14 @@ def _missing(part: Expr, axis: Axis, scope: Scope) -> int | None:
     return box.start.constant if box is not None and known(box.count) == 1 else None
 
 
-def _chosen(axis: Axis, own: dict[Span, list[Expr]], scope: Scope) -> Expr:
-    """The terms at their positions, zero at the others."""
+def _chosen(axis: Axis, own: dict[Span, list[Expr]], axes: Sequence[Axis], scope: Scope) -> Expr:
+    """The terms at their positions on ``axis``, and there on the other ``axes``, zero elsewhere."""
     spans = sorted(own)
     ends = [0, *(stop for _, stop in spans)]
     whole = [start for start, _ in spans] == ends[:-1] and ends[-1] == known(axis.hi)
-    pieces = [(span, added([(_inside(term, axis, span, scope), 1) for term in own[span]])) for span in spans]
+    rest = [a for a in axes if a is not axis]
+    sums = [added([(_inside(term, axis, span, scope), 1) for term in own[span]]) for span in spans]
+    pieces = [(span, without_disjoint_sums(s, rest, scope)) for span, s in zip(spans, sums, strict=True)]
     result: Expr = pieces.pop()[1] if whole else own[spans[0]][0].args[2]  # type: ignore[attr-defined]
     for span, piece in reversed(pieces):
         result = call(SELECT, _within(axis, span), piece, result)

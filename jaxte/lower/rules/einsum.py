@@ -220,8 +220,7 @@ def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job
         values = [body.named(v) if n == longest else v for n, v in enumerate(values)]
         node = Einsum(node.spec, tuple(v.code for v in values))
     body.report.note("einsum")
-    value = Value(node, out, (values[0].dtype, False))
-    return body.cast(value, job.dtype, always=any(v.dtype != job.dtype for v in values))
+    return body.cast(Value(node, out, (node.kind[0], False)), job.dtype)
 
 
 def _scaled(body: Body, total: Value, outer: Sequence[Factor], job: Job, scope: Scope) -> Task:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from math import prod
 
+from jaxte.algebra.value_ranges import is_kept_within
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, Read, Scalar, as_expr
@@ -243,9 +244,11 @@ def _modes(kept: bool, limits: Sequence[Limit]) -> list[str]:
 
 
 def _known_inside(index: Expr, extent: Expr | int) -> bool:
-    """Whether facts keep a position that is data in range."""
+    """Whether facts, or how it is computed, keep a position that is data in range."""
     stop = values_in(index.tensor) if isinstance(index, Read) else None
-    return stop is not None and at_most(linear(as_expr(stop)), as_expr(extent))
+    if stop is not None and at_most(linear(as_expr(stop)), as_expr(extent)):
+        return True
+    return is_kept_within(index, known(as_expr(extent)))
 
 
 def _outside(node: Read, has_data: bool) -> Scalar:

@@ -159,8 +159,9 @@ def _implied(limit: Linear, form: Linear) -> bool:
 
 
 def guarded(body: Body, parts: Sequence[Expr], other: Const, scope: Scope, make: Make) -> Task:
-    """What ``make`` returns where all of ``parts`` hold, and the number ``other`` elsewhere."""
+    """What ``make`` returns where all of ``parts`` hold, and the number ``other`` elsewhere; anything where nobody reads it."""
     boxes, masks = boxes_of(parts, scope)
+    masks = [m for m in masks if not among(m, body.unread)]
     if any(is_empty(box) for box, _ in boxes):
         return (yield other, scope)
     inner = scope

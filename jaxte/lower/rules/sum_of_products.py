@@ -17,7 +17,7 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.walk import postorder, reads_data, reads_of
+from jaxte.lang.walk import postorder, reads_data, reads_of, substitute
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
@@ -33,6 +33,7 @@ from jaxte.lower.views.mixed_radix import digits_of, product_digits
 from jaxte.lower.views.overlaps import overlapping, overlaps
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
+from jaxte.tensors.tensor import Compute
 
 _LINEAR = (ADD, SUBTRACT, NEGATIVE, MULTIPLY)
 # Terms of a sum, from which on a loop over them is worth more than one over a short dimension of the result.
@@ -132,15 +133,31 @@ def _masked(body: Body, job: Job, guards: Sequence[Expr], scope: Scope) -> Task:
 
 
 def _is_met_by_zeros(body: Body, guard: Expr, job: Job, scope: Scope) -> bool:
-    """Whether a tensor that is read with zeros around it makes the product zero wherever ``guard`` does not hold.
+    """Whether a tensor that is zero there, or read with zeros around it, makes the product zero wherever ``guard`` does not hold.
 
     The other factors are plain reads as well, of tensors that are not infinite themselves, so that none of them is infinite there.
     """
     reads = [f.expr for f in job.factors if isinstance(f.expr, Read) and not f.inverse]
     if len(reads) + sum(isinstance(f.expr, Const) for f in job.factors) < len(job.factors):
         return False
-    zeros = [r for r in reads if r.tensor in body.padded and keeps_in_range(guard, r, scope)]
+    zeros = [
+        r
+        for r in reads
+        if (r.tensor in body.padded and keeps_in_range(guard, r, scope)) or _is_chosen_by(guard, r, scope)
+    ]
     return bool(zeros) and all(among(f.expr, zeros) or not may_spoil(f) for f in job.factors)
+
+
+def _is_chosen_by(guard: Expr, read: Read, scope: Scope) -> bool:
+    """Whether ``read`` is of a tensor that is chosen to be 0 where ``guard``, a condition on two dimensions, does not hold."""
+    match getattr(read.tensor, "body", None):
+        case Call(op, (condition, _, Const(value))) if op is SELECT and not value:
+            if len(guard_dims(guard, scope)) < 2:
+                return False  # it shortens one
+            assert isinstance(read.tensor, Compute)
+            own = substitute(condition, dict(zip(read.tensor.axes, read.indices, strict=True)))
+            return among(guard, split_conditions(own, scope) or ())
+    return False
 
 
 # --- strides
@@ -222,7 +239,7 @@ def _plane(job: Job, scope: Scope) -> Axis | None:
     dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
     every = frozenset().union(*dims)
     whole = [f.expr for f, own in zip(job.factors, dims, strict=True) if own == every]
-    if len(whole) != 1 or isinstance(whole[0], Read) or _points(job.reduced) < _MANY_TERMS:
+    if len(dims) < 2 or len(whole) != 1 or isinstance(whole[0], Read) or _points(job.reduced) < _MANY_TERMS:
         return None
     if any(isinstance(n, Call) and not n.weak and n.op not in _LINEAR for n in postorder(whole[0])):
         return None  # the loop is as dear as what it keeps: differences to the nearest image, 0.8

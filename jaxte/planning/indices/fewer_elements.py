@@ -3,6 +3,7 @@
     whole[b, i] = sum over k of x[b, i + k] * w[k],   y[b, i] = whole[b, 4 * i]    is    y[b, i] = sum over k of x[b, 4 * i + k] * w[k]
     r[i, j, k] = max over m of x[i + k, j + m]     is   M[i + k, j]                with  M[p, j] = max over m of x[p, j + m]
     y[b, i] = max over k of abs(tanh(x[b, i - k])) is   max over k of e[b, i - k]  with  e[b, p] = abs(tanh(x[b, p]))
+    y[i, s] = sum over a of abs(x[i + a] - x[i + a + s]) is   sum over a of d[i + a, s] with  d[p, s] = abs(x[p] - x[p + s])
 
 A filter that is followed by a choice of every fourth sample is a strided one; prefixes, whose elements are made of each other, stay. A reduction whose
 terms take fewer values than their axes is found once for each value. The elements of a long window are computed once for each position, not for each
@@ -14,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, conjuncts
-from jaxte.lang.graphs import among, place_of
+from jaxte.algebra.simplify import simplify_reads
+from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, conjuncts
+from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
 from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds, wraps
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent
 from jaxte.tensors.bodies.range_checks import reads_inside
@@ -112,7 +115,7 @@ def _is_on_diagonals(element: Expr) -> bool:
 
 
 def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
-    """``node``, a maximum or minimum at the points of ``axes``, or a sum along diagonals, of elements that are read, where windows share them."""
+    """``node``, a maximum or minimum at the points of ``axes``, or a sum along diagonals or of what two windows make, of elements that are read, where windows share them."""
     element = node.exprs[0]
     if (
         node.reducer.name not in ("max", "min", "sum")
@@ -120,6 +123,8 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         or not isinstance(element, Call)
     ):
         return node
+    if node.reducer.name == "sum" and _is_between_windows(element):
+        return _summed_over_windows(node, axes, name)
     if prod(map(extent, node.axes)) <= _LONGEST or any(
         reads_of(i) for r in reads_of(element) for i in r.indices
     ):
@@ -141,3 +146,75 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         return node
     read = Read(PartialSum(f"{name}_elements", places, body), [c.position for c in order])
     return Reduce(node.reducer, (read,), node.axes, node.where, node.position)
+
+
+def _is_between_windows(element: Expr) -> bool:
+    """Whether ``element`` reads windows around positions that are in a window themselves, ``x[i + s + a]``: as arrays, they are copied for each ``a``."""
+    return any(len(free_axes(index)) > 2 for read in reads_of(element) for index in read.indices)
+
+
+_FEWER_BETWEEN = 2  # the same of what two windows make, for sums, where the alternative is as many copies
+_MOST_HELD = 2  # elements for each element of the sum over their windows
+
+
+def _summed_over_windows(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
+    """``node``, a sum over windows, of functions of elements that are read: ``d[i + a, s] ** 2``, with ``d[p, s] = x[p] - x[p + s]``."""
+    element = _where_reads_meet(node.exprs[0])
+    along = _moved_alike(element, node.axes, axes)
+    if (
+        not along
+        or not isinstance(element, Call)
+        or not free_axes(node.where).keys().isdisjoint((*along, *along.values()))
+    ):
+        return node
+    table: dict[Expr, Expr] = {}
+    places: dict[
+        Axis, tuple[Axis, Expr]
+    ] = {}  # the axes of the elements, and where on them what is summed stands
+    for axis in free_axes(element):
+        if axis in along:
+            continue
+        other = next((o for o, own in along.items() if own is axis), None)
+        start, count, at = axis.lo, axis.extent, linear(axis)
+        if other is not None:
+            start, count, at = start + other.lo, count + other.extent - 1, at + linear(other)
+            table[other] = ZERO
+        own = Axis(axis.name, 0, count)
+        places[axis] = own, from_linear(at - linear(start))
+        table[axis] = own + start
+    places = {a: places[a] for a in (*axes, *node.axes) if a in places}
+    held = prod(extent(own) for own, _ in places.values())
+    if held * _FEWER_BETWEEN > prod(map(extent, free_axes(element))) or held > _MOST_HELD * prod(
+        map(extent, axes)
+    ):
+        return node
+    body = simplify_reads(substitute(element, table))
+    elements = PartialSum(f"{name}_elements", [a for a, _ in places.values()], body)
+    read = Read(elements, [position for _, position in places.values()])
+    expr = substitute(node.exprs[0], {element: read})
+    return Reduce(node.reducer, (expr,), node.axes, node.where, node.position)
+
+
+def _where_reads_meet(expr: Expr) -> Expr:
+    """What all reads of ``expr`` are in, as far inside as there is such an operation."""
+    while isinstance(expr, Call):
+        reading = [child for child in expr.children if reads_of(child)]
+        if len(reading) != 1:
+            break
+        expr = reading[0]
+    return expr
+
+
+def _moved_alike(element: Expr, reduced: Sequence[Axis], axes: Sequence[Axis]) -> dict[Axis, Axis]:
+    """For each of the ``reduced`` axes: the one of ``axes`` that moves all of ``element`` as it does; none where one of them has no such axis."""
+    terms = Split((), [element]).terms
+    if any(isinstance(atom, Call) for term in terms for atom in term.form.terms):
+        return {}
+    found: dict[Axis, Axis] = {}
+    for axis in reduced:
+        moves = [term.form.terms.get(axis, 0) for term in terms]
+        for own in axes:
+            if not among(own, found.values()) and identical([t.form.terms.get(own, 0) for t in terms], moves):
+                found[axis] = own
+                break
+    return found if len(found) == len(reduced) else {}

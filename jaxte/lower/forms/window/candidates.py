@@ -13,7 +13,7 @@ from jaxte.lower.body.candidates import Candidate, Search, Wanted, way
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.work import Work, expensive_calls, long_text, points
+from jaxte.lower.cost.work import Work, expensive_calls, general_work, long_text, points
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowDim, WindowSpec
 from jaxte.lower.forms.window.unrolled import unrolled
 from jaxte.lower.forms.window.write import (
@@ -51,6 +51,8 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
 
     sizes = [d.size for d in spec.dims]
     made = Work(transcendental=points(spec.array.axes) * expensive_calls([spec.array.body]))
+    if isinstance(spec.array.body, Reduce):  # what belongs to no window, reduced before
+        made += general_work(spec.array.axes, spec.array.body, body.policy.facts)
     called = made + _called_work(spec, float(points(axes)), body.policy.facts)
     if body.policy.facts.moves_lanes_apart:
         made += _strided_work(spec, node)

@@ -1,0 +1,110 @@
+"""Ranges of computed positions: all values that are computed lie in them, and reads at positions that are held in range have no mask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxte as te
+from jaxte.algebra.value_ranges import value_range
+
+N = 9
+
+
+def held(u: Any, top: float) -> Any:
+    return te.cast(te.floor(te.minimum(te.maximum(u, 0.0), top)), "int32")
+
+
+def between(x: te.Tensor, u: te.Tensor) -> te.Tensor:
+    """Linear samples, the points in tensors of their own."""
+    i = te.compute(u.shape, lambda b: held(u[b], N - 1.001), "i")
+    return te.compute(
+        u.shape, lambda b: x[i[b]] + te.minimum(u[b] - i[b], 1.0) * (x[i[b] + 1] - x[i[b]]), "y"
+    )
+
+
+def nearest(x: te.Tensor, u: te.Tensor) -> te.Tensor:
+    """The nearest of the samples that there are, by integers."""
+    body = lambda b: x[te.minimum(te.maximum(te.cast(te.round(te.tanh(u[b]) * 6.0), "int32") + 4, 0), N - 1)]  # noqa: E731
+    return te.compute(u.shape, body, "y")
+
+
+def around(x: te.Tensor, u: te.Tensor) -> te.Tensor:
+    """Samples on a circle."""
+    i = te.compute(u.shape, lambda b: te.cast(te.floor(te.sin(u[b]) * 20.0), "int32"), "i")
+    return te.compute(u.shape, lambda b: x[i[b] % N] * u[b], "y")
+
+
+def plain_between(x: Any, u: Any) -> Any:
+    i = jnp.floor(jnp.minimum(jnp.maximum(u, 0.0), N - 1.001)).astype(int)
+    return x[i] + jnp.minimum(u - i, 1.0) * (x[i + 1] - x[i])
+
+
+def plain_nearest(x: Any, u: Any) -> Any:
+    return x[jnp.clip(jnp.round(jnp.tanh(u) * 6.0).astype(int) + 4, 0, N - 1)]
+
+
+def plain_around(x: Any, u: Any) -> Any:
+    return x[jnp.floor(jnp.sin(u) * 20.0).astype(int) % N] * u
+
+
+@pytest.mark.parametrize(
+    ("definition", "plain"), [(between, plain_between), (nearest, plain_nearest), (around, plain_around)]
+)
+def test_positions_that_are_held_have_no_mask(
+    definition: Callable[..., Any], plain: Callable[..., Any]
+) -> None:
+    rng = np.random.default_rng(1)
+    x, u = rng.standard_normal(N, np.float32), rng.uniform(-3.0, N + 3.0, 40).astype(np.float32)
+    f = te.function(definition)
+    assert "nan" not in f.source(x, u)
+    np.testing.assert_allclose(f(x, u), plain(x, u), rtol=1e-5, atol=1e-6)
+    loss = [jax.grad(lambda *a, fn=fn: jnp.sum(jnp.sin(fn(*a))), (0, 1))(x, u) for fn in (f, plain)]
+    for a, b in zip(*loss, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_a_bound_that_is_rounded_up_to_the_end_keeps_the_mask() -> None:
+    x, u = te.placeholder((N,), name="x"), te.placeholder((5,), name="u")
+    for top, is_inside in ((N - 1.001, True), (N - 1 - 1e-9, False)):
+        y = te.compute((5,), lambda b, top=top: x[held(u[b], top) + 1], "y")
+        assert ("nan" not in te.source(y)) == is_inside
+
+
+STEPS: list[Callable[[Any], Any]] = [
+    te.tanh,
+    te.sigmoid,
+    te.abs,
+    te.floor,
+    te.relu,
+    lambda v: -v,
+    lambda v: v * 2.5,
+    lambda v: 3.0 - v,
+    lambda v: v / 4.0,
+    lambda v: te.minimum(v, 1.75),
+    lambda v: te.maximum(v, -2.25),
+    lambda v: te.select(v > 0.3, v, 0.5),
+    lambda v: te.cast(te.cast(te.minimum(te.maximum(v, -50.0), 50.0), "int32"), "float32"),
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(STEPS), min_size=1, max_size=6))
+def test_values_lie_in_the_range(steps: list[Callable[[Any], Any]]) -> None:
+    u = te.placeholder((12,), name="u")
+    value = u
+    for n, step in enumerate(steps):
+        value = te.compute((12,), lambda i, step=step, v=value: step(v[i]), f"v{n}")
+    assert isinstance(value, te.Tensor)
+    low, high = value_range(value.body)  # type: ignore[attr-defined]
+    given_values = np.array([-1e4, -7.3, -1.0, -0.4, -0.0, 0.0, 0.2, 0.31, 1.0, 2.6, 55.5, 1e5], np.float32)
+    found = te.interpret(value, {u: given_values})
+    assert np.all(found >= low)
+    assert np.all(found <= high)
