@@ -128,6 +128,13 @@ def butterflies(re, im):
         m *= 2
 
 
+def of_a_dtype(x):
+    w = np.array([1, 2, 3], dtype=float)
+    w[0] = 0.5 * x[0]
+    z = x + 1j * x[::-1]
+    return w * x, np.var(z) + np.linalg.norm(z), np.asarray(x) * 2
+
+
 def numbers(*shapes):
     rng = np.random.default_rng(5)
     return [rng.normal(size=s) for s in shapes]
@@ -135,6 +142,7 @@ def numbers(*shapes):
 
 CASES = [
     (made, numbers((3,))),
+    (of_a_dtype, numbers((3,))),
     (parts_of_matrices, numbers((3, 3))),
     (put_together, numbers((3,), (3,))),
     (rolled, numbers((5,))),
@@ -200,9 +208,14 @@ def counts_data(x):
     return n
 
 
+def along_rows(x):
+    return np.std(x, axis=0)
+
+
 @pytest.mark.parametrize(
     ("fn", "message", "marked"),
     [
+        (along_rows, "np.std is not known with these arguments", "np.std(x, axis=0)"),
         (writes_outside, "WEIGHTS is no argument and no array of the function", "WEIGHTS[0]"),
         (reads_by_mask, "how many elements a mask chooses is data", "x > 0"),
         (grows, "a list stays as it is", "out.append"),

@@ -8,13 +8,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from jaxte.frontends.loops.elements import Elements
 from jaxte.frontends.loops.values import Block, is_number, is_static
-from jaxte.lang import functions
+from jaxte.lang import dtypes, functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.sets.affine import normal
@@ -35,6 +36,10 @@ class Arrays(Elements):
 
     def whole(self, name: str, args: Sequence[Any], words: dict[str, Any], node: Any) -> Any:
         """``np.name(*args, **words)``, where an element of it is an element of its arguments."""
+        try:
+            signature(WHOLE[name]).bind(self, node, *args, **words)
+        except TypeError:
+            raise DefinitionError(f"np.{name} is not known with these arguments; write a loop") from None
         return WHOLE[name](self, node, *args, **words)
 
     def listed(self, values: Sequence[Any], node: Any) -> Block:
@@ -282,9 +287,13 @@ def _trace(reader: Arrays, node: Any, a: Any) -> Any:
     return reader.summed("sum", _diagonal(reader, node, a), 1, node)
 
 
+def _square(value: Expr) -> Expr:
+    return functions.abs(value) ** 2 if dtypes.is_complex(value.dtype) else value**2
+
+
 def _norm(reader: Arrays, node: Any, x: Any) -> Any:
     own = _block(x, "linalg.norm")
-    squares = Block(own.shape, lambda at: functions.abs(own.element(at)) ** 2)
+    squares = Block(own.shape, lambda at: _square(own.element(at)))
     return functions.sqrt(reader.summed("sum", squares, len(own.shape), node))
 
 
@@ -292,7 +301,7 @@ def _variance(reader: Arrays, node: Any, a: Any, ddof: int = 0) -> Any:
     own = _block(a, "var")
     size, rank = functions.cast(_product(own.shape), reader.default), len(own.shape)
     mean = reader.summed("sum", own, rank, node) / size
-    squares = Block(own.shape, lambda at: (own.element(at) - mean) ** 2)
+    squares = Block(own.shape, lambda at: _square(own.element(at) - mean))
     return reader.summed("sum", squares, rank, node) / (size - ddof)
 
 

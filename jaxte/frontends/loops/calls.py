@@ -52,12 +52,7 @@ class Calls(Arrays):
         if library and name in ALLOCATIONS:
             return self.allocated(name, node)
         if library and name in ("copy", "array", "asarray"):
-            own = self.value(node.args[0])
-            if name == "asarray" and isinstance(own, (Variable, Block)):
-                return own
-            return self.copied(
-                self.listed(own, node) if isinstance(own, tuple) else self.as_operand(own, node.args[0])
-            )
+            return self._array(name, node)
         if library and name in WHOLE:
             return self.whole(name, [self._whole_argument(a) for a in node.args], self._words(node), node)
         if target is len:
@@ -96,6 +91,18 @@ class Calls(Arrays):
             node.func,
             f"{label} is no function that te.loops knows; decorate it with @te.loops too, or use one of numpy by its name",
         )
+
+    def _array(self, name: str, node: ast.Call) -> Any:
+        """An array of a list, a copy of another one, or the same array."""
+        own, words = self.value(node.args[0]), self._words(node)
+        kind = words.get("dtype", self.value(node.args[1]) if len(node.args) > 1 else None)
+        if name == "asarray" and kind is None and isinstance(own, (Variable, Block)):
+            return own
+        found = self.listed(own, node) if isinstance(own, tuple) else self.as_operand(own, node.args[0])
+        if kind is None:
+            return self.copied(found)
+        dtype = dtype_of(kind, self.default)
+        return elementwise(lambda x: functions.cast(x, dtype), [found])
 
     def _whole_argument(self, node: ast.expr) -> Any:
         own = self.value(node)
