@@ -24,7 +24,7 @@ from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
 from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
-from jaxte.lower.program.across.equal_values import Naming, with_equal_values_once
+from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
 from jaxte.lower.program.across.halos import with_rolls_chosen
 from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.materialised import materialised
@@ -172,7 +172,7 @@ class _Lowering:
         statements = with_equal_values_once(
             statements, own, Naming(shared.names.numbered, shared.printer.text)
         )
-        statements = with_alike_parts_in_loops(statements, shared.printer.text)
+        statements = with_alike_parts_in_loops(with_equal_functions_once(statements), shared.printer.text)
         return Written(statements, idents, part.choices)
 
 

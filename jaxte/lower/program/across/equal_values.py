@@ -18,9 +18,9 @@ from jaxte.lang.graphs import ordered
 from jaxte.lower.arrays.data import Call, Output
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Each
-from jaxte.lower.arrays.node import Node, nodes_below, rebuilt
+from jaxte.lower.arrays.node import Node, nodes_below, rebuilt, replaced
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Statement
+from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, PrefixFunction, Statement
 from jaxte.lower.program.across.idle_pads import named_inside
 
 _SHORT = 24  # characters of what may be written twice
@@ -46,6 +46,31 @@ def with_equal_values_once(
         else:
             found.append(values.renamed(part))
     return found
+
+
+def with_equal_functions_once(statements: Sequence[AnyStatement]) -> Sequence[AnyStatement]:
+    """``statements`` in which each way to run through an axis in blocks is one function, called for all arrays that it fits."""
+    if any(isinstance(s, Function) for s in statements):
+        return statements  # which may call them
+    first: dict[PrefixFunction, str] = {}
+    gone: dict[str, str] = {}
+    left: list[AnyStatement] = []
+    for s in statements:
+        if isinstance(s, PrefixFunction):
+            name = first.setdefault(replace(s, name="", scope=""), s.name)
+            if name != s.name:
+                gone[s.name] = name
+                continue
+        left.append(s)
+    if not gone:
+        return statements
+    return [replace(s, source=_calling(s.source, gone)) if isinstance(s, Statement) else s for s in left]
+
+
+def _calling(source: Node, gone: Mapping[str, str]) -> Node:
+    """``source`` with calls of the functions that are left."""
+    calls = [n for n in nodes_below(source) if isinstance(n, Call) and n.function in gone]
+    return replaced(source, {n: replace(n, function=gone[n.function]) for n in calls})
 
 
 def _parts(
