@@ -13,8 +13,9 @@ from math import ceil, floor, inf, isfinite, trunc
 import numpy as np
 
 from jaxte.lang import dtypes
+from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read
-from jaxte.lang.operators import ADD, DIVIDE, FLOOR_DIVIDE, MOD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import fold, reads_of
 from jaxte.sets.intervals import axis_bounds, surely_inside
 from jaxte.tensors.facts import values_in
@@ -109,7 +110,7 @@ def _of_call(node: Call, below: Sequence[Range]) -> Range:
             if name in ("minimum", "maximum"):
                 chosen = min if name == "minimum" else max
                 return chosen(a, c), chosen(b, d)
-            if node.op in (MULTIPLY, DIVIDE, FLOOR_DIVIDE, MOD) and c == d and isfinite(c) and c > 0:
+            if c == d and isfinite(c) and c > 0:
                 return _by_number(node, (a, b), c)
             if node.op is MULTIPLY and a == b and isfinite(a) and a > 0:
                 return a * c, a * d
@@ -124,11 +125,12 @@ def _by_number(node: Call, value: Range, number: float) -> Range:
         return low * number, high * number
     if node.op is DIVIDE:
         return low / number, high / number
-    if dtypes.is_inexact(node.dtype):
-        return _ANY
-    if node.op is MOD:
-        return (low, high) if 0 <= low and high < number else (0.0, number - 1)
-    return (low // number if isfinite(low) else low), (high // number if isfinite(high) else high)
+    match None if dtypes.is_inexact(node.dtype) else division(node):
+        case Remainder():
+            return value if 0 <= low and high < number else (0.0, number - 1)
+        case Quotient():
+            return low // number if isfinite(low) else low, high // number if isfinite(high) else high
+    return _ANY
 
 
 def _cast(low: float, high: float, node: Call) -> Range:
