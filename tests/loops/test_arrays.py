@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 import pytest
 
@@ -229,3 +230,41 @@ def test_what_is_refused_of_them(fn, message, marked) -> None:
     first, line, caret = str(caught.value).split("\n")[:3]
     assert message in first
     assert line[caret.index("^") : caret.index("^") + caret.count("^")].startswith(marked)
+
+
+def truncates(x):
+    w = np.array([1, 2, 3, 4])
+    for i in range(3):
+        w[i] += x[i]
+    w[3] = -x[3] * 1.5
+    return w
+
+
+def becomes_floats(x):
+    w = np.array([1, 2, 3, 4])
+    w[0] = x[0] * 0.7
+    w = w * x
+    w[1] = 0.25
+    return w
+
+
+def grows_in_a_loop(x):
+    w = np.array([0, 0, 0, 0])
+    for _ in range(3):
+        w = w + x * 0.5
+    return w
+
+
+def counts(x):
+    w = np.full(4, 2)
+    w[1:] = x[1:] * 1.5
+    return w + np.sum(x > 2.0)
+
+
+@pytest.mark.parametrize("fn", [truncates, becomes_floats, grows_in_a_loop, counts])
+def test_arrays_keep_the_dtype_that_numpy_gives_them(fn) -> None:
+    x = np.array([1.5, 2.5, -3.5, 4.5])
+    with jax.enable_x64(True):
+        found, wanted = te.loops(fn)(x), fn(x.copy())
+        assert found.dtype.kind == wanted.dtype.kind
+        np.testing.assert_allclose(found, wanted)

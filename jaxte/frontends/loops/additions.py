@@ -18,7 +18,7 @@ from jaxte.frontends.loops.expressions import BINARY, Redo
 from jaxte.frontends.loops.program import Program, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
 from jaxte.frontends.loops.values import Block, elementwise, is_number
-from jaxte.lang.dtypes import promote
+from jaxte.lang.dtypes import promote, sum_dtype
 from jaxte.lang.expr import Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.walk import reads_of
@@ -66,9 +66,9 @@ class Additions(Assignments):
         if op is None or reads_itself or not _keeps_kind(variable, value):
             if op == "sum":
                 function = BINARY[ast.Add]  # of what is subtracted, its negative
-            self.recorder.assign(variable, place.indices, function(place, value), span)
+            self.recorder.put(variable, place.indices, function(place, value), span, None)
             return
-        self.recorder.add(op, variable, place.indices, value, span)
+        self.recorder.put(variable, place.indices, value, span, op)
 
     def sum_idiom(self, target: ast.expr, value: ast.expr) -> bool:
         """``x = x + e``, ``x = max(x, e)`` and the like, as what they are."""
@@ -100,15 +100,15 @@ class Additions(Assignments):
         variable = self.variable_of(place)
         if among(place, reads_of(as_expr(other))) or not _keeps_kind(variable, other):
             span = self.frame.text.span(target)
-            self.recorder.assign(variable, place.indices, FOLDS[op](place, other), span)
+            self.recorder.put(variable, place.indices, FOLDS[op](place, other), span, None)
         else:
-            self.recorder.add(op, variable, place.indices, other, self.frame.text.span(target))
+            self.recorder.put(variable, place.indices, other, self.frame.text.span(target), op)
         return True
 
     def summed(self, op: str, block: Block, count: int, node: ast.AST) -> Any:
         """The reduction of the last ``count`` axes of ``block``, by loops before the statement."""
         rest = block.shape[: len(block.shape) - count]
-        kind = as_expr(block.element([as_expr(0) for _ in block.shape])).dtype
+        kind = _sum_dtype(op, block)
         shape = tuple(extent_of(e, self, node) for e in rest)
         key = (self.frame.number, op, self.recorder.new_number())
         name = f"{op}_{len(self.recorder.statements)}"
@@ -124,7 +124,7 @@ class Additions(Assignments):
 
     def prefixes(self, op: str, own: Block, place: int, node: ast.AST) -> Block:
         """The reductions of all elements up to each along one axis, by loops before the statement."""
-        kind = as_expr(own.element([as_expr(0) for _ in own.shape])).dtype
+        kind = _sum_dtype(op, own)
         shape = tuple(extent_of(e, self, node) for e in own.shape)
         name = f"{op}_{len(self.recorder.statements)}"
         key = (self.frame.number, op, self.recorder.new_number())
@@ -139,6 +139,12 @@ class Additions(Assignments):
 
         self._over(own.shape, added)
         return Block(own.shape, lambda at: self.read(held, at, node))
+
+
+def _sum_dtype(op: str, block: Block) -> str:
+    """The dtype of what elements of ``block`` are reduced to: conditions are counted, and short integers widened."""
+    own = as_expr(block.element([as_expr(0) for _ in block.shape])).dtype
+    return sum_dtype(own) if op in ("sum", "prod") else own
 
 
 def _keeps_kind(variable: Variable, value: Any) -> bool:

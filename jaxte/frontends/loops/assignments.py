@@ -125,7 +125,8 @@ class Assignments(Calls):
         elif isinstance(place, Read):
             if not is_number(value):
                 raise self.fault(node, "one element is assigned, and this is no number")
-            self.recorder.assign(self.variable_of(place), place.indices, value, self.frame.text.span(target))
+            span = self.frame.text.span(target)
+            self.recorder.put(self.variable_of(place), place.indices, value, span, None)
         else:
             raise self.fault(target, "this is nothing that can be written")
 
@@ -169,10 +170,7 @@ class Assignments(Calls):
     def _put_element(self, place: Expr, value: Any, node: ast.AST, op: str | None) -> None:
         assert isinstance(place, Read)
         variable, span = self.variable_of(place), self.frame.text.span(node)
-        if op is None:
-            self.recorder.assign(variable, place.indices, value, span)
-        else:
-            self.recorder.add(op, variable, place.indices, value, span)
+        self.recorder.put(variable, place.indices, value, span, op)
 
     def _over(self, shape: Sequence[Expr], body: Callable[[list[Expr]], None]) -> None:
         """Loops over the elements of a block."""
@@ -205,7 +203,7 @@ class Assignments(Calls):
                     f"{name} would be a view of {value.of.name} at a position that is data; write .copy() behind it, or index {value.of.name} itself",
                 )
             own = names.get(name)
-            if isinstance(own, Variable) and self._is_own(own, value.shape):
+            if isinstance(own, Variable) and self._is_own(own, value.shape) and self._keeps_dtype(own, value):
                 self.put_block(self.block(own, target), value, target)
                 return
             names[name] = self.stored((*key, target.lineno, target.col_offset), name, value, target)
@@ -231,6 +229,14 @@ class Assignments(Calls):
                 target, f"{name} stands for another object within a loop or an if; use another name"
             )
         names[name] = value
+
+    def _keeps_dtype(self, variable: Variable, value: Block) -> bool:
+        """Whether ``value`` is of the dtype of ``variable``; within a loop, that is of the dtype at which both meet."""
+        first = as_expr(value.element([as_expr(0) for _ in value.shape]))
+        if self.recorder.depth > self.frame.base:
+            self.recorder.meets(variable, first)
+            return True
+        return first.dtype == variable.dtype
 
     def _is_own(self, variable: Variable, shape: Sequence[Expr]) -> bool:
         """Whether an array of this ``shape`` that a statement makes anew may take the place of ``variable``, which no other name stands for."""

@@ -133,6 +133,7 @@ class Calls(Arrays):
         fill: Any = {"zeros": 0, "ones": 1, "empty": None}.get(name.removesuffix("_like"))
         if name.startswith("full"):
             fill = self.number(args.pop(0) if args else words["fill_value"])
+            own = own or ("bool" if isinstance(fill, bool) else "int32" if isinstance(fill, int) else None)
         kind = words.get("dtype", args[0] if args else None)
         dtype = own if kind is None else dtype_of(self.value(kind), self.default)
         for extent in (self.fixed(e, node) for e in shape):

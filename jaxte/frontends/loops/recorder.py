@@ -212,11 +212,30 @@ class Recorder:
 
     def assign(self, variable: Variable, indices: Sequence[Expr], value: Any, span: Span) -> None:
         """``variable[indices] = value``."""
-        self._write(variable, *self._held(variable, indices, as_expr(value), span), None, span)
+        self.meets(variable, as_expr(value))
+        self._put(variable, indices, value, span, None)
 
     def add(self, op: str, variable: Variable, indices: Sequence[Expr], part: Any, span: Span) -> None:
         """``variable[indices] = op(variable[indices], part)``."""
-        self._write(variable, *self._held(variable, indices, as_expr(part), span), op, span)
+        self.meets(variable, as_expr(part))
+        self._put(variable, indices, part, span, op)
+
+    def put(
+        self, variable: Variable, indices: Sequence[Expr], value: Any, span: Span, op: str | None
+    ) -> None:
+        """The one or the other of an element of an array, which keeps its dtype whatever is written to it; of a number, which does not."""
+        if not indices:
+            self.meets(variable, as_expr(value))
+        self._put(variable, indices, value, span, op)
+
+    def _put(
+        self, variable: Variable, indices: Sequence[Expr], value: Any, span: Span, op: str | None
+    ) -> None:
+        self._write(variable, *self._held(variable, indices, as_expr(value), span), op, span)
+
+    def meets(self, variable: Variable, value: Expr) -> None:
+        """``value`` is among what decides of which dtype ``variable`` is."""
+        self.found.setdefault(variable, []).append((value.dtype, value.weak))
 
     def _held(
         self, variable: Variable, indices: Sequence[Expr], value: Expr, span: Span
@@ -246,7 +265,6 @@ class Recorder:
                 around.append(Counter(axis.name, axis, axis, TRUE))
                 plain[n] = axis
                 of_data.append(call(EQUAL, axis, index))
-        self.found.setdefault(variable, []).append((value.dtype, value.weak))
         if value.dtype != variable.dtype or value.weak:
             value = cast(value, variable.dtype)
         self._emit(variable, tuple(plain), value, op, span, of_data, around)
