@@ -103,7 +103,11 @@ class Search:
 
     def kept(self) -> Clocks | None:
         """Clocks that count one axis of each, or go along diagonals, as a matrix that is solved for element by element."""
-        return self._best(self._single, False) or self._best(self._diagonal, False)
+        return self.kept_along_axes() or self._best(self._diagonal, False)
+
+    def kept_along_axes(self) -> Clocks | None:
+        """Clocks that count one axis of each."""
+        return self._best(self._single, False)
 
     def nested(self) -> Nest | None:
         """An outer clock, which counts one axis of each, and clocks of those that read each other within one iteration of it."""
@@ -180,7 +184,7 @@ class Search:
             if len(block) > 1 or any(e.source is e.target for e in here if e.source is block[0]):
                 inner = Search(block, [e for e in here if e.source in block and e.target in block])
                 inner.leave_out(times)
-                clocks = inner.fixed() or inner.kept()
+                clocks = inner.fixed() or inner.kept_along_axes()
                 if clocks is None:
                     return None
                 blocks.append((block, clocks))
