@@ -22,7 +22,7 @@ def test_a_third_of_each_grid_and_all_that_has_no_parameters() -> None:
 
 
 def test_long_ones_are_left_out() -> None:
-    assert first_tier(["a.py::long", "a.py::short"], {"a.py::long": LONG, "a.py::short": 0.9}) == {
+    assert first_tier(["a.py::long", "a.py::short"], {"a.py::long": LONG, "a.py::short": 0.9 * LONG}) == {
         "a.py::short"
     }
 
