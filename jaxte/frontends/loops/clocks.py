@@ -102,8 +102,16 @@ class Search:
         return self._best(self._single, True) or self._best(self._diagonal, True)
 
     def kept(self) -> Clocks | None:
-        """Clocks that count one axis of each, or go along diagonals, as a matrix that is solved for element by element."""
-        return self.kept_along_axes() or self._best(self._diagonal, False)
+        """Clocks that count one axis of each, or go along diagonals, as a matrix that is solved for element by element.
+
+        Along diagonals, what is read at places that are steps of different numbers behind is of steps before: not all conditions show it of the same one.
+        """
+        along_axes = self.kept_along_axes()
+        if along_axes is not None:
+            return along_axes
+        found = self._best(self._diagonal, False)
+        earlier = found is not None and all(lag.is_fixed or lag.least for lag in found.lags.values())
+        return found if earlier else None
 
     def kept_along_axes(self) -> Clocks | None:
         """Clocks that count one axis of each."""
