@@ -157,7 +157,8 @@ class _Accumulation:
             return self._from_overrides.get((reader, tensor))
         if reader not in self.adjoints:
             return None
-        if not among(tensor, self._wanted) and passes_nothing_on(reader, tensor):
+        is_derived = self._fdiff is None and not among(tensor, self._wanted)
+        if is_derived and passes_nothing_on(reader, tensor):
             return None
         head = self.adjoints[reader]
         if self._fdiff is not None:

@@ -114,6 +114,17 @@ def test_a_mean_that_is_asked_for_keeps_its_slope() -> None:
     np.testing.assert_allclose(np.einsum("iii->i", found), 2.0)
 
 
+def test_a_function_that_is_given_is_asked_for_every_slope() -> None:
+    x, asked = te.placeholder((3, 5), "float64", "x"), []
+
+    def fdiff(output: te.Tensor, input: te.Tensor, head: te.Tensor) -> te.Tensor:
+        asked.append((output.name, input.name))
+        return te.diff_building_block(output, input, head)
+
+    te.differentiate(_variance(x), [x], fdiff=fdiff)
+    assert ("v_0", "mean") in asked
+
+
 def _agree(found: Sequence[Any], wanted: Sequence[Any]) -> None:
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
