@@ -16,10 +16,10 @@ import jaxte as te
 from jaxte.lang.expr import Call, Reduce
 from jaxte.lang.graphs import place_of
 from jaxte.lang.walk import postorder
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from tests.lower.evaluation.program import evaluate_program
 from tests.random_definitions import Definition, draw_numbers
 from tests.xla_flags import HAS_OLDER_EMITTERS
 

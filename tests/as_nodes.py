@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxte.bridge.primitive.primitive import jaxte_p
 from jaxte.bridge.primitive.program import Program
-from jaxte.lower.evaluation.program import evaluate_program
+from tests.lower.evaluation.program import evaluate_program
 
 
 def _as_nodes(*arrays: Any, program: Program, **_: Any) -> list[Any]:

@@ -13,7 +13,6 @@ from jaxte.lang.expr import Axis, Expr, Reduce
 from jaxte.lower.code.lines import sources_of
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Program
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.forms.conv.recognise import match_convolution
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
 from jaxte.lower.program.emit import module_text
@@ -21,6 +20,7 @@ from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
+from tests.lower.evaluation.program import evaluate_program
 from tests.stages import FORMS, TEXT
 
 SIZE = 5  # what symbolic sizes are in tests

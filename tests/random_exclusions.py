@@ -17,12 +17,12 @@ import numpy as np
 import jaxte as te
 from jaxte.lang.expr import Expr
 from jaxte.lang.walk import substitute
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.agreement import inputs_of, interpreted
 from tests.as_nodes import evaluated_as_nodes
 from tests.choices import Seeded
+from tests.lower.evaluation.program import evaluate_program
 
 FUNCTIONS: tuple[Callable[[Any], Expr], ...] = (
     lambda x: x,

@@ -14,11 +14,11 @@ import numpy as np
 
 import jaxte as te
 from jaxte.lang.expr import Expr
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Tensor
 from tests.agreement import assert_close, inputs_of
 from tests.choices import Seeded
+from tests.lower.evaluation.program import evaluate_program
 
 LEAST = 3  # of each size: positions 0, 1 and n - 1 are in range, shifts by up to 2 are inside of a period
 SIZES = ((3, 4), (4, 3), (5, 8), (9, 7))

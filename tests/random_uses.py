@@ -17,12 +17,12 @@ import numpy as np
 from jax import lax
 
 import jaxte as te
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 from tests.agreement import Pullback, assert_close, inputs_of, interpreted
 from tests.choices import Seeded
+from tests.lower.evaluation.program import evaluate_program
 from tests.random_definitions import Definition, definition
 
 Notes = dict[str, Any]

@@ -15,9 +15,9 @@ import jaxte as te
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.tensors.tensor import Tensor
 from tests.agreement import assert_close, compiled_run, draw_numbers, inputs_of
+from tests.lower.evaluation.program import evaluate_program
 
 FORMS = "wrong from definitions to nodes"
 TEXT = "wrong from nodes to the module"

@@ -160,7 +160,6 @@ LAYERS = (
     "lower.arrays.*",
     "lower.printing.*",
     "lower.code.*",
-    "lower.evaluation.*",  # a second meaning, of array programs: asked by nothing that lowers
     "lower.views.*",
     "lower.match.*",
     "lower.cost.*",

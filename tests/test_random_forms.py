@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from jaxte.bridge.primitive.module import load
 from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.cost.policy import ANY, Policy
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Tensor
 from tests.agreement import assert_close, compiled_run, inputs_of, interpreted, pullback_of
 from tests.choices import Drawn
+from tests.lower.evaluation.program import evaluate_program
 from tests.random_definitions import Definition, definitions
 from tests.random_windows import windowed
 from tests.stages import FORMS, TEXT, compare

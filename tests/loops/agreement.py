@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import jaxte as te
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.plan import lower
 from tests.agreement import inputs_of, pulled
+from tests.lower.evaluation.program import evaluate_program
 
 _STEP = 1e-6
 

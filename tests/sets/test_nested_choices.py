@@ -8,10 +8,10 @@ import pytest
 import jaxte as te
 from jaxte.lang.walk import postorder
 from jaxte.lower.body import evaluator
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.tensors.bodies import contexts
 from jaxte.tensors.bodies.range_checks import check_reads
 from jaxte.tensors.structure import topological_order
+from tests.lower.evaluation.program import evaluate_program
 from tests.lowered import program_of
 
 

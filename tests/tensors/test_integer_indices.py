@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.lower.program.plan import lower
+from tests.lower.evaluation.program import evaluate_program
 from tests.lowered import inputs_of
 
 N = 16

@@ -22,11 +22,11 @@ from jaxte.lower.arrays.loops import Each, Parts, Tuple, loop
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.arrays.steps import ALL, NEW, ONLY, Index, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
-from jaxte.lower.evaluation.frame import Frame
-from jaxte.lower.evaluation.program import RULES
 from jaxte.lower.printing import printer
 from jaxte.lower.printing.data import FUNCTION
 from jaxte.lower.program.emit import BINOMIAL as BINOMIAL_TEXTS
+from tests.lower.evaluation.frame import Frame
+from tests.lower.evaluation.program import RULES
 
 
 def name(identifier: str, *extents: int, dtype: str = "float32") -> Name:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.evaluation.program import evaluate_program
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from tests.lower.evaluation.program import evaluate_program
 from tests.lowered import program_of, text_of
 
 SHAPES = {"M": (3, 4), "W": (3, 4), "X": (3,), "Y": (4,), "Z": (4, 5)}

@@ -6,8 +6,8 @@ import numpy as np
 
 from jaxte.lower.arrays import elementwise
 from jaxte.lower.arrays.node import ArrayError
-from jaxte.lower.evaluation.frame import Frame, Rules, Value
 from jaxte.meaning.rounding import converted, operated, storage
+from tests.lower.evaluation.frame import Frame, Rules, Value
 
 
 def _name(node: elementwise.Name, at: Frame) -> Value:

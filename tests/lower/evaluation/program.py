@@ -8,9 +8,9 @@ import numpy as np
 
 from jaxte.lower.arrays.node import ArrayError
 from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Program
-from jaxte.lower.evaluation import data, elementwise, loops, products, views
-from jaxte.lower.evaluation.frame import Frame, Rules, Value
 from jaxte.meaning.feeds import Sizes, bind_sizes
+from tests.lower.evaluation import data, elementwise, loops, products, views
+from tests.lower.evaluation.frame import Frame, Rules, Value
 
 RULES: Rules = {
     **elementwise.RULES,

@@ -9,9 +9,9 @@ import numpy as np
 from jaxte.lang.expr import Call, Const, Expr, Reducer
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays import products
-from jaxte.lower.evaluation.frame import Frame, Rules, Value
-from jaxte.lower.evaluation.views import spread
 from jaxte.meaning.rounding import converted, operated, storage, widened
+from tests.lower.evaluation.frame import Frame, Rules, Value
+from tests.lower.evaluation.views import spread
 
 UFUNCS: dict[str, np.ufunc] = {
     "sum": np.add,

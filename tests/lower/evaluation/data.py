@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxte.lower.arrays import data
 from jaxte.lower.arrays.node import ArrayError, Node
-from jaxte.lower.evaluation.frame import Frame, Rules, Value
-from jaxte.lower.evaluation.loops import all_turns
 from jaxte.meaning.rounding import converted, widened
+from tests.lower.evaluation.frame import Frame, Rules, Value
+from tests.lower.evaluation.loops import all_turns
 
 _METHODS = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}
 _TRUSTED = ("", data.IN_BOUNDS)

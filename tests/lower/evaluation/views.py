@@ -22,8 +22,8 @@ from jaxte.lower.arrays.steps import (
     Tile,
     Transpose,
 )
-from jaxte.lower.evaluation.frame import Frame, Rules, Value
 from jaxte.sets.intervals import may_be_negative
+from tests.lower.evaluation.frame import Frame, Rules, Value
 
 _MODES = {"zeros": "constant", "edge": "edge"}
 

@@ -11,9 +11,9 @@ from jaxte.lower.arrays import loops
 from jaxte.lower.arrays.binomial import restarts
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.evaluation.frame import Frame, Rules, Value
-from jaxte.lower.evaluation.products import combined
 from jaxte.meaning.rounding import converted, widened
+from tests.lower.evaluation.frame import Frame, Rules, Value
+from tests.lower.evaluation.products import combined
 
 AnyLoop = loops.Loop | loops.Choices | loops.Parts
 
