@@ -15,7 +15,20 @@ from operator import and_
 from jaxte.algebra.signs import Sign, is_finite_by_signs, sign
 from jaxte.algebra.sums import MOST_PARTS
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction, conjuncts
+from jaxte.lang.expr import (
+    TRUE,
+    ZERO,
+    Axis,
+    Call,
+    Const,
+    Expr,
+    Reduce,
+    as_expr,
+    call,
+    cast,
+    conjunction,
+    conjuncts,
+)
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
@@ -217,3 +230,14 @@ def _is_all(tensor: Tensor, is_finite: Callable[[Expr], bool]) -> bool:
         stack += [i for i in t.inputs if i not in seen]
         seen.update(dict.fromkeys(t.inputs))
     return True
+
+
+def conditions_outside(node: Reduce) -> Reduce:
+    """A sum of choices between an element and zero as one with a condition."""
+    if node.reducer.name != "sum" or node.reducer.arity > 1:
+        return node
+    found = product_of(node.exprs[0], conjuncts(node.where))
+    if len(found.guards) == len(conjuncts(node.where)) or any(f.guard for f in found.factors):
+        return node
+    expr = cast(multiplied(found.factors), node.exprs[0].dtype)
+    return Reduce(node.reducer, (expr,), node.axes, conjunction(found.guards))

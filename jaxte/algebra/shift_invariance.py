@@ -235,10 +235,8 @@ def _alike(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degre
         else:
             found = own
     assert found is not None
-    if not all(c.value == 0 if found.is_scale else _is_infinite(c) for c in free):
+    if not all(
+        c.value == 0 if found.is_scale else (isinstance(c.value, float) and isinf(c.value)) for c in free
+    ):
         raise _UnknownError
     return found
-
-
-def _is_infinite(number: Const) -> bool:
-    return isinstance(number.value, float) and isinf(number.value)

@@ -27,7 +27,7 @@ def sign_at_same_places(parts: Sequence[Contribution], others: Sequence[Contribu
         if known is None:
             return 0
         own, there = _terms(part, others[0].axes), _terms(known, others[0].axes)
-        if own not in (there, _opposite(there)):
+        if own not in (there, Counter({(term, -sign): count for (term, sign), count in there.items()})):
             return 0
         signs.add(1 if own == there else -1)
     return signs.pop() if len(signs) == 1 else 0
@@ -53,10 +53,6 @@ def _over(expr: Expr, part: Contribution, axes: Sequence[Axis]) -> Expr:
 
 def _extents(axes: Sequence[Axis]) -> tuple[Expr, ...]:
     return tuple(end for a in axes for end in (a.lo, a.hi))
-
-
-def _opposite(terms: Counter[tuple[Expr, int]]) -> Counter[tuple[Expr, int]]:
-    return Counter({(term, -sign): count for (term, sign), count in terms.items()})
 
 
 def is_plain(value: Expr) -> bool:

@@ -126,13 +126,10 @@ def _reduce_piece(node: Reduce, of: Callable[[Expr], Piece], names: Mapping[Axis
     ranges = ("" if a.is_open else f" in [{text(a.lo)}, {text(a.hi)})" for a in node.axes)
     axes = ", ".join(f"{names[a]}{own}" for a, own in zip(node.axes, ranges, strict=True))
     body = ", ".join(of(e)[0] for e in node.exprs)
-    condition = "" if bool_true(node.where) else f" where {of(node.where)[0]}"
+    always = isinstance(node.where, Const) and node.where.value is True
+    condition = "" if always else f" where {of(node.where)[0]}"
     suffix = f"[{node.position}]" if node.reducer.arity > 1 else ""
     return f"{node.reducer.label}({body} for {axes}{condition}){suffix}", CALL
 
 
 show_with(text)
-
-
-def bool_true(condition: Expr) -> bool:
-    return isinstance(condition, Const) and condition.value is True

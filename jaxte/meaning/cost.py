@@ -169,7 +169,7 @@ def _cost_of(tensor: Compute, extents: _Extents) -> Cost:
         if isinstance(node, Reduce):
             points = extents.of(node.axes, tensor.name)
             inner = _scope(node.children, known)
-            combining = _combining(node)
+            combining = _scope(node.reducer.results, {}).multiplications
             known[node] = Cost(
                 points * max(inner.iterations, 1), points * (inner.multiplications + combining)
             )
@@ -204,7 +204,7 @@ def _scope(roots: Sequence[Expr], known: Mapping[Reduce, Cost]) -> Cost:
     """One evaluation of a scope with the reductions in it."""
     total = Cost()
     seen: set[tuple[object, ...]] = set()
-    for node in _nodes_of_scope(roots):
+    for node in reached(roots, lambda node: () if isinstance(node, Reduce) else node.children):
         if isinstance(node, Reduce):
             # the results of a tuple reduction are found in one pass
             one_pass = (node.reducer, node.exprs, node.axes, node.where)
@@ -214,13 +214,3 @@ def _scope(roots: Sequence[Expr], known: Mapping[Reduce, Cost]) -> Cost:
         elif isinstance(node, Call) and node.op.name not in _FREE:
             total += Cost(multiplications=1)
     return total
-
-
-def _nodes_of_scope(roots: Sequence[Expr]) -> Iterable[Expr]:
-    """Every node below ``roots`` once, not looking into reductions."""
-    return reached(roots, lambda node: () if isinstance(node, Reduce) else node.children)
-
-
-def _combining(node: Reduce) -> int:
-    """Multiplications and calls in combining two values."""
-    return _scope(node.reducer.results, {}).multiplications

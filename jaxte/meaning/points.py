@@ -83,17 +83,18 @@ def _share(conditions: tuple[Expr, ...]) -> float:
     forms = [form for own in stated for form in own]
     axes = tuple(dict.fromkeys(axis for c in known for axis in free_axes(c)))
     bounds = axis_bounds(axes)
-    if not forms or not axes or len(bounds) < len(axes) or len(axes) > len(_STEPS) or _has_sizes(forms):
+    if (
+        not forms
+        or not axes
+        or len(bounds) < len(axes)
+        or len(axes) > len(_STEPS)
+        or any(isinstance(node, Var) for form in forms for node in postorder(*form.terms))
+    ):
         return 1.0
     held, points = _held(forms, _sample(axes, _SAMPLES))
     if held < _FEW and points == _SAMPLES:
         held, points = _held(forms, _sample(axes, _SAMPLES * _SAMPLES // 2))
     return max(held, 1) / points
-
-
-def _has_sizes(forms: Sequence[Linear]) -> bool:
-    """Whether where ``forms`` are positive depends on symbolic sizes."""
-    return any(isinstance(node, Var) for form in forms for node in postorder(*form.terms))
 
 
 def _held(forms: Sequence[Linear], points: Mapping[Expr, np.ndarray]) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.index_forms import Term, term_of
-from jaxte.sets.intervals import axis_bounds, extent, extent_of, interval
+from jaxte.sets.intervals import axis_bounds, extent, extent_of, interval, narrowed
 
 Bounds = Mapping[Expr, tuple[int, int]]
 
@@ -143,15 +143,8 @@ def term_bounds(terms: Iterable[Term], conditions: Sequence[Expr]) -> dict[Term,
             if not form.terms:
                 continue
             term, factor = term_of(form, found)
-            known = found.get(term)
-            if known is None:
-                continue
-            low, high = known
-            if factor > 0:  # factor * term + constant >= 0
-                low = max(low, -(form.constant // factor))
-            else:
-                high = min(high, form.constant // -factor)
-            found[term] = low, high
+            if (known := found.get(term)) is not None:
+                found[term] = narrowed(known, factor, form.constant)
     return found
 
 
@@ -191,6 +184,11 @@ def coordinates(
         return min([places.get(axis, len(places)) for atom in found.form.terms for axis in free_axes(atom)])
 
     return Coordinates(by_term, by_axis, tuple(sorted([*by_term.values(), *by_axis.values()], key=place)))
+
+
+def reads_windows(expr: Expr) -> bool:
+    """Whether ``expr`` reads a tensor at the sum of two axes: an array of it is as many times as large as its windows are."""
+    return any(len(free_axes(index)) > 1 for read in reads_of(expr) for index in read.indices)
 
 
 def wraps(term: Term) -> bool:

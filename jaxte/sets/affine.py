@@ -72,6 +72,11 @@ class Linear(NamedTuple):
     def is_constant(self) -> bool:
         return not self.terms
 
+    @property
+    def key(self) -> tuple[frozenset[tuple[Expr, int]], int]:
+        """The same of equal forms, in whatever order their terms are."""
+        return frozenset(self.terms.items()), self.constant
+
 
 Linear.__add__ = Linear.plus  # type: ignore[method-assign, assignment]  # the same, with one call of Python less
 _new = tuple.__new__  # of a form, without a call of Python

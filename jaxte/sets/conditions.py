@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
@@ -50,6 +51,20 @@ def nonnegative_forms(condition: Expr) -> tuple[Linear, ...]:
     if name == "equal":
         return form, form * -1
     return (Linear({}).plus(form, 1 if name.startswith("greater") else -1, _STRICT[name]),)
+
+
+class Limit(NamedTuple):
+    """``axis >= end`` of a lower limit, else ``axis <= end``."""
+
+    end: Linear
+    is_lower: bool
+
+
+def limit_of(condition: Expr, axis: Axis) -> Limit | None:
+    """The limit that an affine comparison sets to ``axis``; None where it is another condition, or about a multiple of the axis."""
+    forms = nonnegative_forms(condition)
+    factor = forms[0].coefficient(axis) if len(forms) == 1 else 0
+    return Limit(forms[0].without(axis) * -factor, factor > 0) if abs(factor) == 1 else None
 
 
 def positive(condition: Expr) -> Expr:

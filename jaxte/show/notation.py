@@ -13,10 +13,11 @@ from dataclasses import dataclass
 
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Scalar, Symbol, Var, conjuncts
+from jaxte.lang.graphs import among
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.conditions import limit_of, nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, reach
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -67,19 +68,12 @@ def ranges_of(node: Reduce) -> tuple[list[Range], list[Expr]]:
 def _bound_in(condition: Expr, axes: Sequence[Axis]) -> tuple[Axis, bool, Bound] | None:
     """The axis that ``condition`` bounds from below (True) or above, if it is such a condition."""
     forms = nonnegative_forms(condition)
-    if len(forms) != 1:
-        return None
-    (form,) = forms
-    own = [axis for axis in axes if form.coefficient(axis)]
-    if not own or abs(form.coefficient(own[-1])) != 1:
-        return None
-    axis = own[-1]
-    for atom in form.terms:  # inside // and % the axis could not be solved for
-        if atom is not axis and any(node is axis for node in postorder(atom)):
-            return None
-    is_lower = form.coefficient(axis) > 0
-    rest = form.without(axis) * (-1 if is_lower else 1)
-    return axis, is_lower, Bound(from_linear(rest), condition, _covers(rest, axis, is_lower))
+    own = [axis for axis in axes if forms and forms[0].coefficient(axis)]
+    limit = limit_of(condition, own[-1]) if own else None
+    if limit is None or among(own[-1], postorder(*limit.end.terms)):
+        return None  # inside // and % the axis could not be solved for
+    bound = Bound(from_linear(limit.end), condition, _covers(limit.end, own[-1], limit.is_lower))
+    return own[-1], limit.is_lower, bound
 
 
 def _covers(form: Linear, axis: Axis, is_lower: bool) -> bool:

@@ -67,7 +67,7 @@ class Latex(Notation):
         guards: Sequence[Expr],
         of: Writer,
     ) -> Piece:
-        shown = [_bracketed(e, PRODUCT) for e in exprs]
+        shown = [e[0] if e[1] >= PRODUCT else e[0].join(_BRACKETS) for e in exprs]
         body = shown[0]
         name = node.reducer.name
         if name in ("argmax", "argmin"):
@@ -80,10 +80,6 @@ class Latex(Notation):
             return f"{_stacked(_SIGNS[name], ranges, guards, of)} {body}", SUMMATION
         word = _WORDS.get(name) or rf"\operatorname*{{{self.name(node.reducer.label)}}}"
         return f"{word}_{{{_below(ranges, guards, of)}}} {body}", SUMMATION
-
-
-def _bracketed(piece: Piece, strength: int) -> str:
-    return piece[0] if piece[1] >= strength else piece[0].join(_BRACKETS)
 
 
 def _stacked(sign: str, ranges: Sequence[Range], guards: Sequence[Expr], of: Writer) -> str:

@@ -52,7 +52,7 @@ from jaxte.sets.solving.elimination import mentions
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.reductions import position_of
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute
 
 _NUMBERS = ("winner", "places", *ENDS.kinds)  # kinds of tensors that hold numbers of points
 MOST_BITS = 31  # of an int32, besides its sign
@@ -203,7 +203,11 @@ def _of_read(extremum: _Extremum) -> _Extremum | None:
 
     What overlapping windows read of a tensor is computed once, before them, so that tensor is held, and its extremum found again.
     """
-    computed = [read for read in reads_of(extremum.element) if _rounds(read.tensor)]
+    computed = [
+        read
+        for read in reads_of(extremum.element)
+        if any(isinstance(t, Compute) and _is_rounded(t.body) for t in topological_order([read.tensor]))
+    ]
     if _is_rounded(extremum.element) or not all(map(_is_window, computed)):
         return None
     sources = dict.fromkeys(read.tensor for read in computed)
@@ -343,11 +347,6 @@ def _is_rounded(body: Expr) -> bool:
         )
         for node in postorder(body)
     )
-
-
-def _rounds(tensor: Tensor) -> bool:
-    """Whether ``tensor`` is computed with rounding, so that a loop that computes it again may find other bits."""
-    return any(isinstance(t, Compute) and _is_rounded(t.body) for t in topological_order([tensor]))
 
 
 def _is_window(read: Read) -> bool:

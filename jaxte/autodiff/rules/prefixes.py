@@ -15,7 +15,7 @@ from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce, conjunction, conjunc
 from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.sets.affine import from_linear, normal
-from jaxte.sets.conditions import nonnegative_forms
+from jaxte.sets.conditions import limit_of
 from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
@@ -79,27 +79,19 @@ def _moving_limit(node: Reduce, axis: Axis, outer: Sequence[Axis]) -> tuple[Limi
 
 def _limit(condition: Expr, axis: Axis, outer: Sequence[Axis]) -> Limit | None:
     """``(j, end, forward)`` for ``axis <= end(j)`` (forward) or ``axis >= end(j)``."""
-    limits = nonnegative_forms(condition)
-    if len(limits) != 1:
+    limit = limit_of(condition, axis)
+    if limit is None or [abs(c) for c in limit.end.terms.values()] != [1]:
         return None
-    (form,) = limits
-    own = form.coefficient(axis)
-    moving = [a for a in outer if a in form.terms]
-    rest = form.without(axis)
-    if abs(own) != 1 or len(moving) != 1 or len(rest.terms) != 1 or abs(rest.coefficient(moving[0])) != 1:
+    (moving,) = limit.end.terms
+    if not isinstance(moving, Axis) or not among(moving, outer):
         return None
-    return moving[0], from_linear(rest if own == -1 else rest * -1), own == -1
+    return moving, from_linear(limit.end), not limit.is_lower
 
 
 def own_axes(tensor: Compute) -> list[Axis]:
     """The axes that the elements of ``tensor``, a reduction, differ along; with those of a size that is not known."""
     depends = free_axes(tensor.body)
-    return [a for a in tensor.axes if a in depends or not _is_repeated(a)]
-
-
-def _is_repeated(axis: Axis) -> bool:
-    """Whether there surely are several elements along ``axis``."""
-    return (known(axis.extent) or 0) > 1
+    return [a for a in tensor.axes if a in depends or (known(a.extent) or 0) < 2]
 
 
 def first_along_others(tensor: Compute) -> Read:

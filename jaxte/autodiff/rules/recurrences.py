@@ -47,10 +47,6 @@ class Recurrence:
     dtype: str
     name: str
 
-    def at_position(self, position: Expr) -> tuple[Expr, ...]:
-        """The indices of the states at ``position``."""
-        return with_position(list[Expr](self.outer), self.place, position)
-
     @property
     def has_neighbour(self) -> Expr:
         return self.at + 1 < self.at.hi if self.backward else self.at >= 1
@@ -97,7 +93,9 @@ def _offset(recurrence: Recurrence, state: int, solved: dict[int, Compute]) -> E
     """The offset of ``state`` with what the states that are solved already add to it."""
     total = recurrence.offsets[state]
     for other, tensor in solved.items():
-        value = Read(tensor, recurrence.at_position(recurrence.neighbour))
+        value = Read(
+            tensor, with_position(list[Expr](recurrence.outer), recurrence.place, recurrence.neighbour)
+        )
         share = times(value, recurrence.slopes[state][other])
         if not is_zero(share):
             total = plus(total, guard(recurrence.has_neighbour, share))

@@ -214,7 +214,7 @@ def sum_over(
     inside = [c for c in conditions if mentions(c, axes)]
     needed = [a for a in axes if mentions(value, [a]) or any(mentions(c, [a]) for c in inside)]
     idle = [a for a in axes if a not in frozenset(needed)]
-    axes = [_as_reduction(a) for a in needed]
+    axes = [a if a.reduction else Axis(a.name, a.lo, a.hi, reduction=True) for a in needed]
     renamed: dict[Expr, Expr] = dict(zip(needed, axes, strict=True))
     value = substitute(value, renamed)
     where = conjunction([substitute(c, renamed) for c in inside])
@@ -250,10 +250,6 @@ def _may_leave(where: Expr) -> Callable[[Expr, bool], bool]:
     if all(is_decidable(c) for c in conjuncts(where)):
         return lambda factor, divides: True
     return lambda factor, divides: not divides and stays_finite(factor)
-
-
-def _as_reduction(axis: Axis) -> Axis:
-    return axis if axis.reduction else Axis(axis.name, axis.lo, axis.hi, reduction=True)
 
 
 def _count(axis: Axis) -> Expr:

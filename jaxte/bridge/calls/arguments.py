@@ -20,7 +20,6 @@ from jaxte.lang.errors import ArgumentError, FeedError, JaxteError
 from jaxte.lang.other_names import nearest
 from jaxte.lower.code.lines import identifier
 from jaxte.tensors.inputs import placeholder
-from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 _NAMES = re.compile(r"[^\W\d]\w*")
@@ -148,7 +147,9 @@ def bind_parameters(
     for path, leaf in found:
         if isinstance(leaf, Slot):
             own = f"{names[path[0].idx]}{keystr(path[1:])}"
-            tensors[leaf.number] = _placeholder(arrays[leaf.number], shapes[leaf.number], own)
+            tensors[leaf.number] = placeholder(
+                shapes[leaf.number], canonical_dtype(arrays[leaf.number], f"argument {own}"), identifier(own)
+            )
             values.append(tensors[leaf.number])
             if len(path) > 1:
                 paths[values[-1].name] = own
@@ -187,10 +188,6 @@ def _unknown(signature: inspect.Signature, args: Sequence[Any], kwargs: dict[str
     if not close and len(wrong) == 1 and len(missing) == 1:
         close = f"; did you mean {missing[0]}=?"
     return f"got an unexpected keyword argument {wrong[0]!r}{close}"
-
-
-def _placeholder(array: Any, shape: Shape, parameter: str) -> Placeholder:
-    return placeholder(shape, canonical_dtype(array, f"argument {parameter}"), identifier(parameter))
 
 
 def has_tensor(leaves: Sequence[Any]) -> bool:

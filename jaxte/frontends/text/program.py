@@ -72,7 +72,12 @@ def program(source: Source, sizes: Collection[str], functions: Collection[str]) 
     if not formulas:
         raise DefinitionError(f"te.define of a text without a formula; {_FORM}")
     inputs = dict.fromkeys(declarations) | dict.fromkeys(_inputs(formulas, sizes, declarations))
-    read_names = {node_name for f in formulas for node_name in _names_read(f)}
+    read_names = {
+        _name_of(n)
+        for f in formulas
+        for n, axes, _ in _scoped(f)
+        if isinstance(n, Element) or n.name not in axes
+    }
     defined = [f.name.name for f in formulas]
     kept = tuple(n for n in inputs if n not in defined)
     return Program(tuple(formulas), declarations, kept, tuple(n for n in defined if n not in read_names))
@@ -184,11 +189,6 @@ def _declaration(converter: Converter, target: ast.Name, annotation: ast.expr) -
 
 def _name_of(node: Element | Name) -> str:
     return node.tensor if isinstance(node, Element) else node.name
-
-
-def _names_read(formula: Formula) -> set[str]:
-    """The tensors that a formula reads, and its sizes."""
-    return {_name_of(n) for n, axes, _ in _scoped(formula) if isinstance(n, Element) or n.name not in axes}
 
 
 def _inputs(

@@ -118,7 +118,8 @@ def _index(
     allowed = [n for n, e in enumerate(estimates) if e.form not in policy.without] or list(
         range(len(estimates))
     )
-    allowed = [n for n in allowed if _may_be_taken(estimates[n], cautious)] or allowed
+    sure = [n for n in allowed if estimates[n].form not in cautious or estimates[n].measured is not None]
+    allowed = sure or allowed
     if policy.max_memory is not None:
         budget = policy.max_memory
         small = [n for n in allowed if estimates[n].temporaries <= budget]
@@ -127,10 +128,6 @@ def _index(
     if known:
         return min(known, key=lambda n: estimates[n].measured or 0.0)
     return min(allowed, key=lambda n: estimates[n].seconds)
-
-
-def _may_be_taken(estimate: Estimate, cautious: frozenset[str]) -> bool:
-    return estimate.form not in cautious or estimate.measured is not None
 
 
 @dataclass(frozen=True, eq=False)

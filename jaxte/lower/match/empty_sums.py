@@ -167,11 +167,7 @@ def _edges(node: Expr) -> Iterator[tuple[Expr, list[Expr]]]:
 
 
 def _keys(condition: Expr) -> list[Key]:
-    return [_key(form) for form in nonnegative_forms(condition)]
-
-
-def _key(form: Linear) -> Key:
-    return frozenset(form.terms.items()), form.constant
+    return [form.key for form in nonnegative_forms(condition)]
 
 
 def _is_kept(read: Read, known: frozenset[Key]) -> bool:
@@ -182,6 +178,6 @@ def _is_kept(read: Read, known: frozenset[Key]) -> bool:
         if form is None:
             return False
         limits = [form, linear(as_expr(extent)) - form - Linear({}, 1)]
-        if not all(_key(limit) in known for limit in limits):
+        if not all(limit.key in known for limit in limits):
             return False
     return True

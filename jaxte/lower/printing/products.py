@@ -80,7 +80,9 @@ def _written(expr: Expr, names: dict[Symbol, str], of_elements: bool) -> str:
             case Const(value):
                 memo[node] = _number(value, node.dtype)
             case Call(op, (test, *branches)) if (
-                of_elements and op is SELECT and _are_alike(branches, node.dtype)
+                of_elements
+                and op is SELECT
+                and all(isinstance(b, Const) or (b.dtype == node.dtype and not b.weak) for b in branches)
             ):
                 taken = [_typed(b, memo[b][0], node.dtype) for b in branches]
                 memo[node] = f"lax.select({memo[test][0]}, {', '.join(taken)})", CALL
@@ -88,10 +90,6 @@ def _written(expr: Expr, names: dict[Symbol, str], of_elements: bool) -> str:
                 operands = [memo[a] for a in args]
                 memo[node] = TABLE[op.name].code.write(*operands, dtype=dtype_text(node.dtype))
     return memo[expr][0]
-
-
-def _are_alike(branches: Sequence[Expr], dtype: str) -> bool:
-    return all(isinstance(b, Const) or (b.dtype == dtype and not b.weak) for b in branches)
 
 
 def _typed(branch: Expr, text: str, dtype: str) -> str:

@@ -47,11 +47,6 @@ def tuple_text(entries: Iterable[str]) -> str:
     return f"({listed[0]},)" if len(listed) == 1 else f"({', '.join(listed)})"
 
 
-def parenthesised(written: Written) -> str:
-    """What can stand before a dot or a bracket."""
-    return written[0] if written[1] == CALL else f"({written[0]})"
-
-
 _RESERVED = {*keyword.kwlist, "functools", "jax", "jnp", "lax", "range", "reversed", "sum", "zip"}
 _LETTERS = "ijklmnpqrstuvwxyzabcdefgh"
 
@@ -79,7 +74,8 @@ class Writer:
 
     def atom(self, node: Node) -> str:
         """The text of a node as it can stand before a dot or a bracket."""
-        return parenthesised(self.write(node))
+        text, strength = self.write(node)
+        return text if strength == CALL else f"({text})"
 
     def one_or_all(self, nodes: Sequence[Node]) -> str:
         """The text of one node, or of a tuple."""

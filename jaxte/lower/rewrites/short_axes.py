@@ -82,7 +82,13 @@ def _is_apart(expr: Expr, axis: Axis) -> bool:
     ``expr`` is gathered at them, reads them in some other order too, chooses by them, or has an operand with all other axes that is the same
     for all of them beside one in which they are not next to each other.
     """
-    if any(isinstance(n, Call) and n.op is SELECT and _is_known(n.args[0], axis) for n in postorder(expr)):
+    if any(
+        isinstance(n, Call)
+        and n.op is SELECT
+        and free_axes(n.args[0]).keys() == {axis}
+        and not reads_of(n.args[0])
+        for n in postorder(expr)
+    ):
         return True
     if isinstance(expr, Read):
         return any(depends_on(r, (axis,)) for i in expr.indices for r in reads_of(i))
@@ -96,11 +102,6 @@ def _is_apart(expr: Expr, axis: Axis) -> bool:
         others <= set(free_axes(r)) for r in reads if not among(r, own)
     )  # an array, not weights of rows
     return (bool(own) and between and repeated) or bool(_orders(expr, axis))
-
-
-def _is_known(condition: Expr, axis: Axis) -> bool:
-    """Whether each position of ``axis`` decides ``condition``."""
-    return free_axes(condition).keys() == {axis} and not reads_of(condition)
 
 
 def _orders(expr: Expr, axis: Axis) -> set[Expr]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
-from jaxte.lang.expr import ONE, Axis, Const, Expr
+from jaxte.lang.expr import ONE, Axis, Const
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lower.arrays.elementwise import Apply, Name, Number, size
@@ -48,7 +48,7 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         tests = [(guard, set(guard_dims(guard, scope))) for guard in job.guards]
         if needs_points(job.factors, dims, tests, job.reduced):
             return (yield from _where_points_are(body, job, scope))
-    outer = [f for f in job.factors if not _meets(f.expr, job.reduced, scope)]
+    outer = [f for f in job.factors if not any(among(d, job.reduced) for d in dims_under(f.expr, scope))]
     inner = [f for f in job.factors if not among(f, outer)]
     outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
     groups = grouped_factors(inner, scope, job.guards)
@@ -171,10 +171,6 @@ def _halves(members: list[Factor]) -> list[list[Factor]]:
     return [above[:1], [f for f in members if f is not above[0]]]
 
 
-def _meets(expr: Expr, dims: Sequence[Axis], scope: Scope) -> bool:
-    return any(among(d, dims) for d in dims_under(expr, scope))
-
-
 def _summed(body: Body, values: Sequence[Value], job: Job, scope: Scope) -> Value:
     """The values multiplied and summed over the reduced dimensions."""
     used = [d for v in values for d in v.dims]
@@ -191,14 +187,13 @@ def _summed(body: Body, values: Sequence[Value], job: Job, scope: Scope) -> Valu
     for dim in lost:
         count = Value(size(dim.hi), (), ("int32", True), literal=True)
         if result.literal:
-            result = count if result.code is _ONES[0] else _times_size(result, count)
+            if result.code is _ONES[0]:
+                result = count
+            else:
+                result = Value(Apply(MULTIPLY, (result.code, count.code)), (), result.kind, literal=True)
         elif dim.hi is not ONE:
             result = body.combine(MULTIPLY, [result, count], kind, scope)
     return result
-
-
-def _times_size(a: Value, b: Value) -> Value:
-    return Value(Apply(MULTIPLY, (a.code, b.code)), (), a.kind, literal=True)
 
 
 def _plain_sum(body: Body, value: Value, job: Job, scope: Scope) -> Value:

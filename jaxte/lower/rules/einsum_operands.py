@@ -218,7 +218,8 @@ def _masked_groups(
     chosen = [
         n
         for n, members in enumerate(groups)
-        if (infinite[n] or not is_plain(members)) and _may_mask(body, members, wanted, own[n])
+        if (infinite[n] or not is_plain(members))
+        and (wanted <= own[n] or (wanted & own[n] and any(body.leaks(f.expr) for f in members)))
     ]
     beside = [n for n in range(len(groups)) if infinite[n] and wanted & own[n] and n not in chosen]
     plain = [f.expr for members in groups if is_plain(members) for f in members]
@@ -227,11 +228,6 @@ def _masked_groups(
     rest = [n for n in range(len(own)) if n not in beside] or range(len(own))
     best = max(rest, key=lambda n: (len(wanted & own[n]), -len(own[n]), -n))
     return [best], [n for n in beside if n != best]
-
-
-def _may_mask(body: Body, members: Sequence[Factor], wanted: set[Axis], own: set[Axis]) -> bool:
-    """Whether a group can be infinite where the condition on ``wanted`` fails."""
-    return wanted <= own or (bool(wanted & own) and any(body.leaks(f.expr) for f in members))
 
 
 def operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:

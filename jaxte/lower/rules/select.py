@@ -71,7 +71,7 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
             return chosen
     may_cut = scope.depth < _DEEPEST and not body.is_in_pieces
     if isinstance(other, Const):
-        inside = _unguarded(taken, parts, scope) if not other.value else parts
+        inside = [part for part in parts if not _vanishes(taken, part, scope)] if not other.value else parts
         if (may_cut and _worth_cutting(body, taken, parts, scope)) or not identical(inside, parts):
             made = lambda part: _passed(taken, part)  # noqa: E731
             value = yield from guarded(body, inside, other, scope, made)
@@ -110,11 +110,6 @@ def _where(body: Body, parts: Sequence[Expr], taken: Expr, other: Expr, node: Ex
 def mask_value(parts: Sequence[Expr], scope: Scope) -> Task:
     """The conjunction of ``parts`` as an array of booleans."""
     return (yield conjunction(list(parts)), scope)
-
-
-def _unguarded(taken: Expr, parts: list[Expr], scope: Scope) -> list[Expr]:
-    """``parts`` without those that only keep reads in range, where the reads' zeros make the zero that is wanted outside."""
-    return [part for part in parts if not _vanishes(taken, part, scope)]
 
 
 def _vanishes(node: Expr, condition: Expr, scope: Scope) -> bool:

@@ -185,7 +185,7 @@ class Blocks:
         kept = []
         for condition in own:
             forms = nonnegative_forms(condition) if depends_on(condition, (place.axis,)) else []
-            if not forms or not all(self._holds(f, place) or _key(f) in outside for f in forms):
+            if not forms or not all(self._holds(f, place) or f.key in outside for f in forms):
                 kept.append(condition)
         return kept
 
@@ -198,17 +198,17 @@ class Blocks:
         bounds = reach(rest)
         return bounds is not None and bounds[0] + min(0, times * (self.extent - 1)) >= 0
 
-    def _zeros_outside(self, node: Reduce) -> set[tuple[object, int]]:
+    def _zeros_outside(self, node: Reduce) -> set[object]:
         """The conditions for a factor of a sum of products to be read in range; outside it is zero anyway."""
         factors = product_of(node.exprs[0]).factors if node.reducer.name == "sum" else ()
         if any(f.inverse or f.guard or not isinstance(f.expr, (Read, Const)) for f in factors):
             return set()
-        found = set()
+        found: set[object] = set()
         for read in (f.expr for f in factors if isinstance(f.expr, Read)):
             if read.tensor not in self.inside:
                 for index, extent in zip(read.indices, read.tensor.shape, strict=True):
                     if is_index(index):
-                        found |= {_key(linear(index)), _key(linear(as_expr(extent) - 1 - index))}
+                        found |= {linear(index).key, linear(as_expr(extent) - 1 - index).key}
         return found
 
     # --- reads
@@ -308,10 +308,6 @@ class Blocks:
 
 def _ordered(items: Sequence[_Item], order: Sequence[int]) -> list[_Item]:
     return [items[n] for n in order]
-
-
-def _key(form: Linear) -> tuple[object, int]:
-    return frozenset(form.terms.items()), form.constant
 
 
 def _same(index: Expr, other: Expr) -> bool:

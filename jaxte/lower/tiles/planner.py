@@ -87,7 +87,8 @@ def tiling(
     own = [t for t in order if t not in given]
     large = Large(own, given, policy)
     before = own
-    own, renewed = split_products(own, _free(large, results))
+    free = [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in _IN_TILES]
+    own, renewed = split_products(own, free)
     if renewed:
         results = {renewed.get(t, t) for t in before if t in results}
         large = Large(own, given, policy)
@@ -97,11 +98,6 @@ def tiling(
     found = planner.finished()
     verify_named(policy, found.order, planner.no_kernel)
     return replace(found, renewed=renewed)
-
-
-def _free(large: Large, results: Members[Tensor]) -> list[Compute]:
-    """The large tensors that need not exist as they are defined."""
-    return [t for t in large.tensors if t not in results and wanted(large.policy, [t.name]) in _IN_TILES]
 
 
 _FASTER = 1.5  # how many times as long a reduction takes that is taken in steps

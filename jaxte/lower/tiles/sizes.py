@@ -174,7 +174,8 @@ class Large:
             return True
         if form == GENERAL or TILES in policy.without:
             return False
-        small = size <= policy.rates.cache or size < RATIO * self.largest_source(tensor)
+        largest = max((bytes_of(t) or 0 for t in self.sources[tensor]), default=0)
+        small = size <= policy.rates.cache or size < RATIO * largest
         return not small and not overlaps(tensor)
 
     def is_over_budget(self, tensor: Tensor) -> bool:
@@ -184,9 +185,6 @@ class Large:
     def has_to_be_tiled(self, tensor: Tensor) -> bool:
         """Whether ``tensor`` must not exist in whole, whatever it costs to compute it again."""
         return self.is_over_budget(tensor) or wanted(self.policy, [tensor.name]) in (TILES, KERNEL)
-
-    def largest_source(self, tensor: Tensor) -> int:
-        return max((bytes_of(t) or 0 for t in self.sources[tensor]), default=0)
 
     def again(self, tensor: Tensor, times: int) -> float:
         """Seconds to compute ``tensor`` so many times more, less what its memory is worth.

@@ -95,17 +95,18 @@ def truth_of(condition: Expr, scope: Scope) -> bool | None:
 
 def _chosen(node: Expr, scope: Scope) -> Expr:
     """The branch of a choice that is taken everywhere in ``scope``; the choice itself where it varies."""
-    while isinstance(node, Call) and node.op is SELECT and _is_about_indices(node.args[0], scope):
+    while (
+        isinstance(node, Call)
+        and node.op is SELECT
+        and all(
+            isinstance(c, Const) or _sides(positive(c), scope) is not None for c in conjuncts(node.args[0])
+        )
+    ):
         parts = split_conditions(node.args[0], scope)
         if parts:
             break
         node = node.args[2] if parts is None else node.args[1]
     return node
-
-
-def _is_about_indices(condition: Expr, scope: Scope) -> bool:
-    """Whether no part of a condition asks data: choices by data may be nested without end."""
-    return all(isinstance(c, Const) or _sides(positive(c), scope) is not None for c in conjuncts(condition))
 
 
 def _sides(condition: Expr, scope: Scope) -> tuple[Expr, Expr] | None:

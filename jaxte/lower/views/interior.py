@@ -17,7 +17,7 @@ from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.views.condition_box import box_of, split_conditions
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.intervals import constant, known
+from jaxte.sets.intervals import constant, known, narrowed
 from jaxte.sets.tabulate import evaluate_index
 
 _LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
@@ -123,9 +123,8 @@ def _interval(form: Linear) -> Interval | None:
     extent = known(atom.hi) if isinstance(atom, Axis) else None
     if not isinstance(atom, Axis) or extent is None:
         return None
-    first = max(-(form.constant // factor), 0) if factor > 0 else 0
-    last = min(form.constant // -factor, extent - 1) if factor < 0 else extent - 1
-    return None if (first, last) == (0, extent - 1) else (atom, first, last)
+    ends = narrowed((0, extent - 1), factor, form.constant)
+    return None if ends == (0, extent - 1) else (atom, *ends)
 
 
 def _of_conditions(root: Expr, scope: Scope) -> Iterator[Interval]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr, Var
 from jaxte.lang.graphs import among, place_of
@@ -18,7 +20,7 @@ from jaxte.lower.views.one_axis import nearer_end
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import dims_of, known
 from jaxte.sets.resolved import simplify
-from jaxte.sets.tabulate import evaluate_index
+from jaxte.sets.tabulate import values_at
 
 ROTATIONS = "rotations"
 _MOST_POSITIONS = 8192  # of which each is tried
@@ -34,10 +36,6 @@ class Rotation:
     meaning: Expr
     sign: int
     shift: int
-
-    def at(self, position: int) -> int:
-        """Where ``own`` is when ``dim`` is at ``position``."""
-        return (self.sign * position + self.shift) % (known(self.dim.hi) or 1)
 
     def undone(self, dims: Sequence[Axis]) -> tuple[list[Step], tuple[Axis, ...]]:
         """The steps from an array over ``own`` to one over ``dim``, and its dimensions; none where it is the same everywhere along it."""
@@ -103,9 +101,8 @@ def _is_rotation(indices: Sequence[Expr], found: Rotation, size: int) -> bool:
         new = simplify(part, {found.dim: found.meaning})
         if _shifts(new, found.own, size):
             return False
-        for position in range(size):
-            if evaluate_index(part, {found.dim: position}) != evaluate_index(
-                new, {found.own: found.at(position)}
-            ):
-                return False
+        at = np.arange(size)
+        turned = (found.sign * at + found.shift) % size
+        if np.any(values_at(part, {found.dim: at}) != values_at(new, {found.own: turned})):
+            return False
     return True

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 
 from jaxte.lang.divisions import Remainder, division, divisions
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lang.graphs import among, place_of
 from jaxte.lower.arrays.steps import (
     ALL,
-    Entry,
     Index,
     Pad,
     Range,
@@ -180,45 +180,31 @@ def _together(a: Step, b: Step) -> bool:
 def _combined(chosen: Sequence[Step | None], shapes: Sequence[tuple[Expr, ...]]) -> Step:
     """One step on the whole array that does ``chosen[n]`` on its n-th part."""
     first = next(step for step in chosen if step is not None)
+    parts = list(zip(chosen, shapes, strict=True))
     match first:
         case Index():
-            entries: list[Entry] = []
-            for step, shape in zip(chosen, shapes, strict=True):
-                entries += step.entries if isinstance(step, Index) else (ALL,) * len(shape)
-            return Index(tuple(entries))
+            entries = [s.entries if isinstance(s, Index) else (ALL,) * len(e) for s, e in parts]
+            return Index(tuple(chain(*entries)))
         case Pad():
-            widths: list[tuple[Expr, Expr]] = []
-            for step, shape in zip(chosen, shapes, strict=True):
-                widths += step.widths if isinstance(step, Pad) else ((ZERO, ZERO),) * len(shape)
-            return Pad(tuple(widths), first.mode)
+            widths = [s.widths if isinstance(s, Pad) else ((ZERO, ZERO),) * len(e) for s, e in parts]
+            return Pad(tuple(chain(*widths)), first.mode)
         case Roll():
-            starts: list[int] = []
-            for step, shape in zip(chosen, shapes, strict=True):
-                starts += step.starts if isinstance(step, Roll) else (0,) * len(shape)
-            return Roll(tuple(starts))
+            starts = [s.starts if isinstance(s, Roll) else (0,) * len(e) for s, e in parts]
+            return Roll(tuple(chain(*starts)))
         case Reshape():
-            extents: list[Expr] = []
-            for step, shape in zip(chosen, shapes, strict=True):
-                extents += step.shape if isinstance(step, Reshape) else shape
-            return Reshape(tuple(extents))
+            return Reshape(tuple(chain(*(s.shape if isinstance(s, Reshape) else e for s, e in parts))))
         case Transpose():
             order: list[int] = []
-            for step, shape in zip(chosen, shapes, strict=True):
+            for step, shape in parts:
                 own = step.order if isinstance(step, Transpose) else range(len(shape))
-                order += [n + len(order) for n in own] if not order else _shifted(own, len(order))
+                order += [n + len(order) for n in own]
             return Transpose(tuple(order))
         case Repeat(axis, count) | Tile(axis, count):
-            number = next(n for n, step in enumerate(chosen) if step is first)
-            before = sum(len(shape) for shape in shapes[:number])
-            ndim = sum(len(shape) for shape in shapes)
-            return (
-                Tile(axis + before, count, ndim) if isinstance(first, Tile) else Repeat(axis + before, count)
-            )
+            before = sum(len(shapes[n]) for n in range([step is first for step in chosen].index(True)))
+            if isinstance(first, Repeat):
+                return Repeat(axis + before, count)
+            return Tile(axis + before, count, sum(map(len, shapes)))
     raise AssertionError(first)
-
-
-def _shifted(own: Sequence[int], by: int) -> list[int]:
-    return [n + by for n in own]
 
 
 # --- diagonals

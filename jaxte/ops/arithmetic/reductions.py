@@ -32,7 +32,7 @@ def reduce(
     """``reduction`` of ``of(element)`` along ``axis``, or with ``exclude`` along all the other axes."""
     reduced = reduced_axes(axis, x.ndim, exclude, name)
     if not reduced:
-        return pointwise(name, lambda e: f.cast(of(e), reduced_dtype(reduction, of(e))), x)
+        return pointwise(name, lambda e: f.cast(of(e), reduction(of(e), axis=r.reduce_axis((0, 1))).dtype), x)
     own = {a: r.reduce_axis((0, x.shape[a]), f"k{a}") for a in reduced}
     shape = [1 if a in own else e for a, e in enumerate(x.shape) if keepdims or a not in own]
 
@@ -42,11 +42,6 @@ def reduce(
         return reduction(of(x[tuple((outer | own)[a] for a in range(x.ndim))]), axis=list(own.values()))
 
     return compute(shape, body, name)
-
-
-def reduced_dtype(reduction: Callable[..., Any], value: Any) -> str:
-    """The dtype that ``reduction`` gives values like ``value``."""
-    return reduction(value, axis=r.reduce_axis((0, 1))).dtype
 
 
 def count(x: Tensor, axis: Axes, name: str) -> Extent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import gcd
 from typing import Any
 
@@ -103,18 +103,12 @@ def _resized(x: Tensor, size: Any, method: str, align: str, layout: str, name: s
     wanted = per_axis(size, len(spatial), f"te.ops.{name}: size")
     known = [static_int(x.shape[a], f"te.ops.{name}: extent of axis {a} of {x.name}", 1) for a in spatial]
     result = x
-    for axis, old, new in _innermost_at_fewest(zip(spatial, known, wanted, strict=True)):
+    for axis, old, new in sorted(
+        zip(spatial, known, wanted, strict=True), key=lambda a: (a[2] > a[1], -a[0] if a[2] > a[1] else a[0])
+    ):
         if old != new:
             result = _along(result, axis, _Positions(old, new, align, method == "nearest"), method, name)
     return result
-
-
-def _innermost_at_fewest(axes: Iterable[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """``(axis, old, new)`` in an order in which the innermost axis has the fewest rows: before others grow, after they shrink.
-
-    It is the dearest one, since its neighbours are not read a vector at a time.
-    """
-    return sorted(axes, key=lambda a: (a[2] > a[1], -a[0] if a[2] > a[1] else a[0]))
 
 
 class _Positions:

@@ -25,7 +25,7 @@ from jaxte.planning.conditions.moving_windows import with_windows
 from jaxte.planning.indices.digits import straightened, with_whole_axes
 from jaxte.sets.conditions import nonnegative_forms, positive
 from jaxte.sets.index_forms import difference
-from jaxte.sets.intervals import known
+from jaxte.sets.intervals import known, narrowed
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
@@ -111,15 +111,12 @@ def _ends(axis: Axis, conditions: Sequence[Expr]) -> tuple[int, int] | None:
     low, high = known(axis.lo), known(axis.hi)
     if low is None or high is None:
         return None
+    last = high - 1
     for condition in conditions:
         for form in nonnegative_forms(condition):
-            if len(form.terms) != 1 or not (factor := form.coefficient(axis)):
-                continue
-            if factor > 0:  # factor * axis + constant >= 0
-                low = max(low, -(form.constant // factor))
-            else:
-                high = min(high, form.constant // -factor + 1)
-    return (low, high) if low < high else None
+            if len(form.terms) == 1 and (factor := form.coefficient(axis)):
+                low, last = narrowed((low, last), factor, form.constant)
+    return (low, last + 1) if low <= last else None
 
 
 def _is_met(condition: Expr, ends: Mapping[Axis, tuple[int, int]]) -> bool:

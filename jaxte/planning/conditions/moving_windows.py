@@ -23,7 +23,7 @@ from jaxte.lang.operators import GREATER_EQUAL, LESS, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.conditions import halves, nonnegative_forms, positive, prune
+from jaxte.sets.conditions import halves, limit_of, positive, prune
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
@@ -73,16 +73,10 @@ def _bounds(
     lowest: list[tuple[Linear, Expr]] = []
     highest: list[tuple[Linear, Expr]] = []
     for condition in conditions:
-        forms = nonnegative_forms(condition)
-        if len(forms) != 1 or abs(forms[0].coefficient(axis)) != 1:
-            continue
-        rest = forms[0].without(axis)
-        moves = free_axes(from_linear(rest))
-        if reads_of(condition) or not moves or depends_on(from_linear(rest), reduced):
-            continue
-        (lowest if forms[0].coefficient(axis) > 0 else highest).append(
-            (rest * (-1 if forms[0].coefficient(axis) > 0 else 1), condition)
-        )
+        limit = None if reads_of(condition) else limit_of(condition, axis)
+        end = None if limit is None else from_linear(limit.end)
+        if limit is not None and end is not None and free_axes(end) and not depends_on(end, reduced):
+            (lowest if limit.is_lower else highest).append((limit.end, condition))
     for low, first in lowest:
         for high, last in highest:
             width = high - low

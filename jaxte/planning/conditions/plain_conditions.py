@@ -26,7 +26,7 @@ from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import nonnegative_forms, positive, tidy
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import axis_bounds, interval, known, reach
+from jaxte.sets.intervals import axis_bounds, interval, known, narrowed, reach
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import tabulated
 
@@ -204,7 +204,5 @@ def _ends(axes: Iterable[Axis], conditions: Sequence[Expr]) -> Bounds:
                 found[axis] = (low + (at == low), high - (at == high))
             for form in nonnegative_forms(condition):
                 if len(form.terms) == 1 and (factor := form.coefficient(axis)):
-                    low, high = found[axis]
-                    at = -(form.constant // factor) if factor > 0 else form.constant // -factor
-                    found[axis] = (max(low, at), high) if factor > 0 else (low, min(high, at))
+                    found[axis] = narrowed(found[axis], factor, form.constant)
     return {axis: ends for axis, ends in found.items() if ends[0] <= ends[1]}

@@ -102,11 +102,8 @@ def _without_prefixes(body: Expr, prefixes: Mapping[Tensor, Term]) -> Expr:
         return node if new is None or (new.dtype, new.weak) != (node.dtype, node.weak) else new
 
     new = rewrite(body, rule)
-    return new if all(map(_has_form, _sums_among(new, made))) else body
-
-
-def _sums_among(root: Expr, made: Container[Expr]) -> list[Reduce]:
-    return [n for n in postorder(root) if isinstance(n, Reduce) and n in made]
+    sums = [n for n in postorder(new) if isinstance(n, Reduce) and n in made]
+    return new if all(map(_has_form, sums)) else body
 
 
 def _moves(node: Reduce) -> bool:

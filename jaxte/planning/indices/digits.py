@@ -113,7 +113,7 @@ def _joined(node: Reduce) -> Iterator[Reduce | None]:
         start = n * high.lo + low.lo
         whole = Axis(low.name, normal(start), normal(n * (high.hi - 1) + low.hi), reduction=True)
         made = _over(node, {low: whole - n * high}, {high: (), low: (whole,)})
-        yield None if made is None or _depends(made, high) else made
+        yield None if made is None or any(depends_on(e, (high,)) for e in (*made.exprs, made.where)) else made
 
 
 def _stand_together(node: Reduce, high: Axis, low: Axis, n: int) -> bool:
@@ -181,10 +181,6 @@ def _stays_divided(node: Reduce, table: dict[Expr, Expr], axes: tuple[Axis, ...]
         if any(d.base is not None and depends_on(d.number, axes) for d in found):
             return True
     return False
-
-
-def _depends(node: Reduce, axis: Axis) -> bool:
-    return depends_on(node.exprs[0], (axis,)) or depends_on(node.where, (axis,))
 
 
 def _divisions(node: Reduce, axis: Axis) -> Iterator[Division]:

@@ -25,7 +25,8 @@ from jaxte.algebra.sums import operands, operations, value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lang.walk import free_axes, substitute
+from jaxte.planning.terms import reads_windows
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent, known
 from jaxte.sets.isl_text import is_decidable
@@ -195,7 +196,7 @@ def _groups(factors: Sequence[Factor], most: int) -> list[list[Factor]]:
     for factor in sorted(factors, key=lambda f: -len(free_axes(f.expr))):
         own = free_axes(factor.expr)
         around = [g for g in groups if len(_axes(g)) < most and all(among(a, _axes(g)) for a in own)]
-        around = [g for g in around if not _reads_windows(g[0].expr)]
+        around = [g for g in around if not reads_windows(g[0].expr)]
         if around and not (factor.inverse and not own):
             min(around, key=lambda g: prod(map(extent, _axes(g)))).append(factor)
         else:
@@ -213,14 +214,9 @@ def _is_shared(group: Expr, scope: Sequence[Axis]) -> bool:
     axes = free_axes(group)
     return (
         len(elements) > 1
-        and not _reads_windows(group)
+        and not reads_windows(group)
         and prod(map(extent, scope)) >= _REUSED * prod(map(extent, axes)) > 1
     )
-
-
-def _reads_windows(expr: Expr) -> bool:
-    """Whether ``expr`` reads a tensor at the sum of two axes: it has many times as many points as elements."""
-    return any(len(free_axes(index)) > 1 for read in reads_of(expr) for index in read.indices)
 
 
 def _is_variable(read: Read) -> bool:

@@ -123,7 +123,9 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         or not isinstance(element, Call)
     ):
         return node
-    if node.reducer.name == "sum" and _is_between_windows(element):
+    if node.reducer.name == "sum" and any(
+        len(free_axes(index)) > 2 for read in reads_of(element) for index in read.indices
+    ):
         return _summed_over_windows(node, axes, name)
     if prod(map(extent, node.axes)) <= _LONGEST or any(
         reads_of(i) for r in reads_of(element) for i in r.indices
@@ -146,11 +148,6 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         return node
     read = Read(PartialSum(f"{name}_elements", places, body), [c.position for c in order])
     return Reduce(node.reducer, (read,), node.axes, node.where, node.position)
-
-
-def _is_between_windows(element: Expr) -> bool:
-    """Whether ``element`` reads windows around positions that are in a window themselves, ``x[i + s + a]``: as arrays, they are copied for each ``a``."""
-    return any(len(free_axes(index)) > 2 for read in reads_of(element) for index in read.indices)
 
 
 _FEWER_BETWEEN = 2  # the same of what two windows make, for sums, where the alternative is as many copies

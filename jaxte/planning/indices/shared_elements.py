@@ -22,7 +22,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conju
 from jaxte.lang.graphs import among, reached
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
-from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
+from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, reads_windows, term_bounds
 from jaxte.sets.affine import Linear, from_linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent, known
@@ -129,16 +129,11 @@ def _places(tensor: Compute) -> Iterator[_Place]:
     nodes = [*functions, *(a for n in functions for a in n.args if _is_outer(a))]
     if not nodes or len(nodes) > _MOST_PLACES or len(tensor.axes) == 0:
         return
-    guards, always = guards_of(tensor.body, set(nodes)), _computed_always(tensor.body)
+    guards, always = guards_of(tensor.body, set(nodes)), set(reached([tensor.body], _children_always))
     for node in nodes:
         found = _place(tensor, node, guards.get(node, ()), node not in always)
         if found is not None:
             yield found
-
-
-def _computed_always(body: Expr) -> set[Expr]:
-    """The nodes of ``body`` of which some occurrence stands under no condition."""
-    return set(reached([body], _children_always))
 
 
 def _children_always(node: Expr) -> Sequence[Expr]:
@@ -283,7 +278,7 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     size = count * dtypes.width(first.key.dtype)
     if not _LEAST_BYTES <= size <= _MOST_BYTES or count * _FEWER > sum(p.points for p in places):
         return None
-    if _reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
+    if reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
         return None
     axes = [
         Axis(_axis_of(f).name, 0, high - low)
@@ -308,12 +303,7 @@ def _axis_of(position: Linear) -> Axis:
 
 def is_kept(tensor: Tensor) -> bool:
     """Whether ``tensor`` is what several places compute, and is rather kept than computed again: XLA finds the functions of it that the forward pass took."""
-    return isinstance(tensor, Shared) and not _reads_windows(tensor.body)
-
-
-def _reads_windows(key: Expr) -> bool:
-    """Whether ``key`` reads a tensor at the sum of two of its axes: an array of it is as many times as large as its windows are."""
-    return any(len(free_axes(index)) > 1 for read in reads_of(key) for index in read.indices)
+    return isinstance(tensor, Shared) and not reads_windows(tensor.body)
 
 
 def _is_weight_of_as_many(place: _Place) -> bool:

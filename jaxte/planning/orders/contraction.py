@@ -129,11 +129,7 @@ def _planned(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: s
 
 
 def _whole(product: Product, node: Reduce) -> Sum:
-    return Sum(_without_guards(product), node.axes, _conditions(product))
-
-
-def _without_guards(product: Product) -> tuple[Factor, ...]:
-    return tuple(f for f in product.factors if not f.guard)
+    return Sum(tuple(f for f in product.factors if not f.guard), node.axes, _conditions(product))
 
 
 def _conditions(product: Product) -> tuple[Expr, ...]:

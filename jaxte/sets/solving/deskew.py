@@ -171,7 +171,9 @@ def _moving_bounds(
     """The bounds of ``variable`` that follow from ``form >= 0``: ``(lower, 1)`` and ``(upper, -1)``."""
     for form in forms:
         factor = form.coefficient(variable)
-        if not factor or any(_hidden(atom, hulls) for atom in form.terms):
+        if not factor or any(
+            atom not in hulls and any(node in hulls for node in postorder(atom)) for atom in form.terms
+        ):
             continue
         rest = form.without(variable)
         for other, (low, high) in hulls.items():
@@ -184,11 +186,6 @@ def _moving_bounds(
             yield from_linear(floor_divide(rest * -1 + Linear({}, factor - 1), factor)), 1
         else:
             yield from_linear(floor_divide(rest, -factor)), -1
-
-
-def _hidden(atom: Expr, variables: Mapping[Expr, object]) -> bool:
-    """Whether a quasi-affine atom holds a variable inside."""
-    return atom not in variables and any(node in variables for node in postorder(atom))
 
 
 def _new_axis(

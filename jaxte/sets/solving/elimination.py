@@ -146,7 +146,7 @@ def _euclid(terms: dict[Expr, int], state: _State) -> tuple[dict[Expr, int], _St
     pivot = min(terms, key=lambda v: abs(terms[v]))
     own = terms[pivot]
     quotients = {v: c // own for v, c in terms.items() if v is not pivot and c // own}
-    fresh = unbounded(pivot_name(pivot))
+    fresh = unbounded(str(getattr(pivot, "name", "z")))
     value = Linear({fresh: 1}) - Linear(quotients)
     free = tuple(fresh if v is pivot else v for v in state.free)
     origin = dict(state.origin)
@@ -161,10 +161,6 @@ def _euclid(terms: dict[Expr, int], state: _State) -> tuple[dict[Expr, int], _St
 def unbounded(name: str) -> Axis:
     """A new variable; its range comes from the equations that it is part of."""
     return Axis(name, 0, 0)
-
-
-def pivot_name(variable: Expr) -> str:
-    return str(getattr(variable, "name", "z"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,7 +159,9 @@ def _boxed(
 ) -> DomainTransformation:
     inside: dict[Expr, Expr] = {v: from_linear(form) for v, form in box.values.items()}
     remaining = prune(
-        [tidy(substitute(c, inside)) for c in conditions], [*outer, *box.axes], _only(outer, domain.ranges)
+        [tidy(substitute(c, inside)) for c in conditions],
+        [*outer, *box.axes],
+        {a: domain.ranges[a] for a in outer if a in domain.ranges},
     )
     back: dict[Expr, Expr] = {}
     for axis in box.axes:
@@ -170,10 +172,6 @@ def _boxed(
         back[axis] = resolve_divisions(form, divisions)
     ranges: dict[Expr, Range | None] = {axis: (axis.lo, axis.hi) for axis in box.axes}
     return DomainTransformation(domain, Domain(box.axes, remaining, ranges), values, back)
-
-
-def _only(axes: Sequence[Expr], ranges: Mapping[Expr, Range | None]) -> dict[Expr, Range | None]:
-    return {a: ranges[a] for a in axes if a in ranges}
 
 
 def resolve_divisions(form: Linear, table: Mapping[Expr, Linear]) -> Expr:

@@ -65,7 +65,7 @@ def cut(axes: Sequence[Axis], body: Expr) -> Cut | None:
     for axis in dict.fromkeys(axis for free in tests.values() for axis in free):
         own = [test for test, free in tests.items() if identical(list(free), [axis]) and not reads_of(test)]
         ends = axis_bounds([axis]).get(axis)
-        owner = _owner(axis, body)
+        owner = next((n for n in postorder(body) if isinstance(n, Reduce) and among(axis, n.axes)), None)
         if not own or ends is None or (owner is None and not among(axis, axes)):
             continue
         runs = _runs(axis, range(ends[0], ends[1] + 1), own)
@@ -95,11 +95,6 @@ def _tests(body: Expr) -> dict[Expr, None]:
         tests = [choice.args[0] for index in read.indices for choice in _choices(index)]
         found |= dict.fromkeys(leaf for test in reversed(tests) for leaf in reversed(leaves(test, parts)))
     return found
-
-
-def _owner(axis: Axis, body: Expr) -> Reduce | None:
-    """The innermost reduction over ``axis``."""
-    return next((n for n in postorder(body) if isinstance(n, Reduce) and among(axis, n.axes)), None)
 
 
 def _runs(axis: Axis, positions: range, tests: Sequence[Expr]) -> list[range] | None:

@@ -44,13 +44,11 @@ def without_divisions(name: str, body: Expr, positions: Positions) -> Expr:
     def rule(node: Expr) -> Expr:
         if isinstance(node, Read):
             return _read(name, node, positions)
-        return _compared(node, divided) if divided and _is_comparison(node) else node
+        if divided and isinstance(node, Call) and node.op in COMPARISONS and not reads_of(node):
+            return _compared(node, divided)
+        return node
 
     return rewrite(body, rule)
-
-
-def _is_comparison(node: Expr) -> bool:
-    return isinstance(node, Call) and node.op in COMPARISONS and not reads_of(node)
 
 
 def _compared(node: Expr, divided: Set[Expr]) -> Expr:

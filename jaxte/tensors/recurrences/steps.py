@@ -264,7 +264,8 @@ class _Making:
         if key not in self.carried:
             place = self.group.place_of(state)
             shape = (*state.shape[:place], *state.shape[place + 1 :])
-            self.carried[key] = Placeholder(f"{state.name}_{_before_word(lag)}", shape, state.dtype)
+            before = "before" if lag == 1 else f"before_{lag}"
+            self.carried[key] = Placeholder(f"{state.name}_{before}", shape, state.dtype)
         return self.carried[key]
 
     def so_far(self, state: State) -> Placeholder:
@@ -283,21 +284,13 @@ class _Making:
 
     def _refuse_circle(self, key: tuple[Tensor, int, Expr], shown: str) -> None:
         start = next(n for n, (own, _) in enumerate(self._under_way) if identical(own, key))
-        names = [own[0].name for own, _ in self._under_way[start:] if _is_definition(own[0], self.group)]
+        names = [own[0].name for own, _ in self._under_way[start:] if among(own[0], self.group.definitions)]
         reads = [r for _, r in self._under_way[start + 1 :] if r] + [shown]
         chain = " -> ".join([*names, names[0]]) if names else key[0].name
         raise DefinitionError(
             f"a circle at one position: {chain} (by {', '.join(r for r in reads if r)}); one of these reads has to be of an earlier position, "
             f"as [{self.clock.name} {'+' if self.group.reverse else '-'} 1]"
         )
-
-
-def _is_definition(tensor: Tensor, group: Recurrence) -> bool:
-    return among(tensor, group.definitions)
-
-
-def _before_word(lag: int) -> str:
-    return "before" if lag == 1 else f"before_{lag}"
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,11 @@ def refusal_of_slices(spec: BandSpec, facts: Platform) -> Refusal | None:
     slices = prod(band.window for band in spec.bands)
     if not FEWEST_DIAGONALS <= slices <= MOST_DIAGONALS:
         return Refusal(f"{slices} diagonals; from {FEWEST_DIAGONALS} to {MOST_DIAGONALS} are added in a loop")
-    if slices <= LONGEST_UNROLLED and _has_zeros(spec) and not _is_of_data(spec):
+    if (
+        slices <= LONGEST_UNROLLED
+        and (_is_padded(spec, spec.first) or _is_padded(spec, spec.second))
+        and not all(isinstance(d.array.body, Read) for d in (spec.first, spec.second))
+    ):
         return Refusal("an operand is a function, which may be infinite beside a zero")
     if min(_width(d) for d in (spec.first, spec.second)) < _SHORTEST:
         return Refusal("numbers of 16 bits are not added one after the other")
@@ -243,15 +247,6 @@ def _zeros_around(spec: BandSpec, role: Part | Axis) -> tuple[int, int]:
 
 def _is_padded(spec: BandSpec, dims: Dims) -> bool:
     return any(any(_zeros_around(spec, role)) for role in dims.roles)
-
-
-def _has_zeros(spec: BandSpec) -> bool:
-    return _is_padded(spec, spec.first) or _is_padded(spec, spec.second)
-
-
-def _is_of_data(spec: BandSpec) -> bool:
-    """Whether the operands are reads of tensors."""
-    return all(isinstance(d.array.body, Read) for d in (spec.first, spec.second))
 
 
 def _width(dims: Dims) -> int:

@@ -113,7 +113,8 @@ def recognise_tap_sums(
         return Refusal(f"more than {MOST_COPIES} output positions, or a dilated operand")
     match, windows = found
     groups, contracted = match.with_role("group"), match.with_role("contracted")
-    leading = [a for a in _order_of_reads(match) if among(a, groups) or among(a, contracted)]
+    read = [axis for form in match.lhs.forms for axis in form.axes]
+    leading = [a for a in read if among(a, groups) or among(a, contracted)]
     leading += [a for a in (*groups, *contracted) if not among(a, leading)]
     few, rows = prod(map(_count, windows)) <= _FEW_COLUMNS, _has_rows(match)
     along_rows = not along_columns and (rows or not few)
@@ -190,11 +191,6 @@ def _padding(window: Window) -> tuple[Expr, Expr]:
     before = normal(-window.c)
     reach = window.gamma * (window.spatial.t.extent - 1) + window.beta * (relation.k_range.size - 1) + 1
     return before, normal(reach - before - relation.x_range.size)
-
-
-def _order_of_reads(match: Match) -> list[Axis]:
-    """The axes of lhs in the order in which its largest read names them."""
-    return [axis for form in match.lhs.forms for axis in form.axes]
 
 
 def tap_sums_source(

@@ -24,7 +24,7 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import Match, Spatial
-from jaxte.lower.match.affine_relation import Extents, Relation, is_implied, relate
+from jaxte.lower.match.affine_relation import is_implied, relate
 from jaxte.lower.match.empty_sums import is_plain, spoils
 from jaxte.lower.match.index_terms import Form, is_injective, tied_axes
 from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
@@ -165,7 +165,8 @@ def _spatial(
         relation = relate_quasi_affine(free[0], reduced[0], x[0], k[0], guards)
     if isinstance(relation, Refusal):
         return relation
-    if any(step not in (1, -1) and _may_be_empty(size.size) for step, size in _spread_over(relation)):
+    operands = ((relation.alpha, relation.x_range), (relation.beta, relation.k_range))
+    if any(step not in (1, -1) and _may_be_empty(size.size) for step, size in operands):
         return Refusal(
             "for some sizes there is nothing of what zeros are laid between, which lax counts as no position"
         )
@@ -180,11 +181,6 @@ def _split(problem: Problem, axis: Axis) -> Problem:
     outputs = tuple(tuple(n for a in own for n in (parts if a is axis else (a,))) for own in problem.outputs)
     factors = tuple(replace(f, expr=substitute(f.expr, table)) for f in problem.factors)
     return Problem(outputs, problem.reduced, factors, tuple(substitute(g, table) for g in problem.guards))
-
-
-def _spread_over(relation: Relation) -> tuple[tuple[int, Extents], ...]:
-    """The distances between elements of both operands, and how many elements there are."""
-    return (relation.alpha, relation.x_range), (relation.beta, relation.k_range)
 
 
 def _may_be_empty(size: Expr) -> bool:

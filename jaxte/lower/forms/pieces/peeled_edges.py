@@ -133,7 +133,11 @@ def _part(scope: Scope, axis: Axis, first: int, count: int) -> Scope:
 def _work_at_once(padded: Mapping[Tensor, Widths], reads: Sequence[Read]) -> Work:
     """A copy of each tensor with zeros around it; where reads wrap around or repeat elements, one of what each of them reads."""
     copies = [_bytes(tensor, widths) for tensor, widths in padded.items()]
-    copies += [_bytes_read(read) for read in reads if any(_divides(index) for index in read.indices)]
+    copies += [
+        max(_bytes(read.tensor, ()), points(free_axes(read)) * dtypes.width(read.dtype))
+        for read in reads
+        if any(_divides(index) for index in read.indices)
+    ]
     return Work(stream=2 * sum(copies), kernel=len(copies), temporaries=max(copies))
 
 
@@ -142,10 +146,6 @@ def _bytes(tensor: Tensor, widths: Widths) -> float:
     around = widths or ((0, 0),) * len(sizes)
     wide = [size + before + after for size, (before, after) in zip(sizes, around, strict=True)]
     return float(prod(wide) * dtypes.width(tensor.dtype))
-
-
-def _bytes_read(read: Read) -> float:
-    return max(_bytes(read.tensor, ()), points(free_axes(read)) * dtypes.width(read.dtype))
 
 
 def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
@@ -163,7 +163,8 @@ def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
 def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, pieces: Sequence[Piece]) -> None:
     """Assigns each piece, then the tensor of ``dtype`` that they are written into."""
     body.report.note(PEELED)
-    if _branches(root) or _is_short_line(axes):
+    is_short_line = len(axes) == 1 and (known(axes[0].extent) or SHORT_LINE + 1) <= SHORT_LINE
+    if _branches(root) or is_short_line:
         pieces = [*pieces[1:], pieces[0]]
     parts: list[Node] = []
     for piece in pieces:
@@ -202,10 +203,6 @@ def _producers(root: Expr) -> tuple[Expr, ...]:
     """The bodies of what ``root`` reads that XLA computes in the loop of it."""
     tensors = dict.fromkeys(read.tensor for read in reads_of(root))
     return tuple(dict.fromkeys(t.body for t in tensors if isinstance(t, Compute) and _is_elementwise(t)))
-
-
-def _is_short_line(axes: Sequence[Axis]) -> bool:
-    return len(axes) == 1 and (known(axes[0].extent) or SHORT_LINE + 1) <= SHORT_LINE
 
 
 def _is_elementwise(tensor: Compute) -> bool:

@@ -189,8 +189,4 @@ def _scope(roots: Sequence[Expr]) -> tuple[list[Expr], list[Reduce]]:
 def _extent(axis: Axis) -> Expr:
     """How many positions ``axis`` has at most: where its range depends on other axes, at the first of these."""
     extent = axis.extent
-    return substitute(extent, {a: a.lo for a in _axes_in(extent)})
-
-
-def _axes_in(expr: Expr) -> list[Axis]:
-    return [n for n in _scope([expr])[0] if isinstance(n, Axis)]
+    return substitute(extent, {a: a.lo for a in _scope([extent])[0] if isinstance(a, Axis)})
