@@ -12,9 +12,9 @@ from functools import reduce
 from jaxte.algebra.like_terms import alike, term_of, with_one_number
 from jaxte.algebra.product import is_zero
 from jaxte.algebra.sums import addends
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call
+from jaxte.lang.expr import Axis, Call, Const, Expr, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
+from jaxte.lang.walk import free_axes, postorder, reads_of, with_indices
 from jaxte.sets.affine import from_linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds
@@ -26,13 +26,7 @@ Wrap = Callable[[Expr], Expr]
 
 def simplify_reads(expr: Expr) -> Expr:
     """``expr`` with the indices of every read in normal form."""
-
-    def rule(node: Expr) -> Expr:
-        if not isinstance(node, Read):
-            return node
-        return Read(node.tensor, [simplify_index(i) for i in node.indices])
-
-    return rewrite(expr, rule)
+    return with_indices(expr, simplify_index)
 
 
 def simplify_index(index: Expr) -> Expr:

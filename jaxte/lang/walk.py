@@ -45,6 +45,11 @@ def rewrite(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     return memo[root]
 
 
+def with_indices(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
+    """``root`` with ``rule`` applied to the indices of each read."""
+    return rewrite(root, lambda n: Read(n.tensor, [*map(rule, n.indices)]) if isinstance(n, Read) else n)
+
+
 def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
     """``root`` with the nodes that are keys of ``table`` replaced by its values."""
     if not table or _is_untouched(root, table):

@@ -5,17 +5,17 @@ Over axes of which digits are read, one axis for each digit makes indices sums o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from jaxte.lang.divisions import Quotient, Remainder, division, divisions
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
-from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY
+from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY, NOT_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, rewrite
-from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import axis_bounds, known
 from jaxte.sets.resolved import resolved
 
@@ -140,23 +140,41 @@ def whole(digits: Sequence[Axis], weights: Sequence[int]) -> Expr:
 
 def at_digits(root: Expr, table: Mapping[Expr, Expr]) -> Expr:
     """``root`` with axes replaced by numbers of digits, and its indices and conditions on positions in normal form."""
+    return _in_form(root, table, _plain)
+
+
+def straightened(expr: Expr) -> Expr:
+    """``expr`` with its indices and conditions on positions in normal form.
+
+    Raises:
+        IndexExpressionError: an index has none.
+    """
+    return _in_form(expr, {}, normal)
+
+
+def _in_form(root: Expr, table: Mapping[Expr, Expr], form: Callable[[Expr], Expr]) -> Expr:
+    """``root`` with ``table`` put in, and a ``form`` of its indices and of the differences of positions that it compares."""
 
     def rule(node: Expr) -> Expr:
-        if node in table:
-            return table[node]
-        if isinstance(node, Read) and not any(map(reads_of, node.indices)):
-            return Read(node.tensor, [_plain(i) for i in node.indices])
-        if (
-            isinstance(node, Call)
-            and node.op in COMPARISONS
-            and not reads_of(node)
-            and nonnegative_forms(node)
-        ):
-            left, right = node.args
-            return call(node.op, _plain(left - right), Const(0))
+        match node:
+            case _ if node in table:
+                return table[node]
+            case Read(tensor, indices) if not any(map(reads_of, indices)):
+                return Read(tensor, [*map(form, indices)])
+            case Call(op, (left, right)) if op in COMPARISONS and _is_of_positions(node):
+                return call(op, form(left - right), Const(0))
         return node
 
     return rewrite(root, rule)
+
+
+def _is_of_positions(comparison: Call) -> bool:
+    """Whether a comparison is one of numbers that positions and sizes give."""
+    if reads_of(comparison):
+        return False
+    return bool(nonnegative_forms(comparison)) or (
+        comparison.op is NOT_EQUAL and all(a.weak and is_index(a) for a in comparison.args)
+    )
 
 
 def _plain(index: Expr) -> Expr:

@@ -7,7 +7,6 @@ from itertools import groupby
 
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply, Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
@@ -25,7 +24,7 @@ from jaxte.lower.arrays.steps import (
     Reshape,
     Step,
 )
-from jaxte.lower.arrays.views import Broadcast, Spread, View
+from jaxte.lower.arrays.views import Spread, View
 from jaxte.lower.code.vocabulary import Value
 from jaxte.sets.intervals import known
 
@@ -79,17 +78,6 @@ def _does_nothing(step: Step) -> bool:
         case Repeat(_, times):
             return times is ONE
     return False
-
-
-def finished(
-    node: Node, shape: Sequence[Expr] | None, extents: Sequence[Expr] | None, scale: Node | None
-) -> Node:
-    """``node`` in another shape, repeated to ``extents``, times ``scale``, as far as these are given."""
-    if shape is not None:
-        node = apply_steps(node, [Reshape(tuple(shape))])
-    if extents is not None:
-        node = Broadcast(node, tuple(extents))
-    return node if scale is None else Apply(MULTIPLY, (scale, node))
 
 
 def broadcast(value: Value, dims: Sequence[Axis]) -> Node:

@@ -11,10 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.expr import Axis, Expr
+from jaxte.algebra.product import Factor, multiplied
+from jaxte.lang.expr import ONE, Axis, Expr
+from jaxte.lang.graphs import among
+from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import substitute
-from jaxte.lower.arrays.elementwise import Name
+from jaxte.lower.arrays.elementwise import Apply, Name
 from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.steps import Reshape
+from jaxte.lower.arrays.views import Broadcast
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.sets.affine import normal
 
 
@@ -47,17 +53,47 @@ class Array:
         return self.body.dtype
 
 
-class OfTwo:
-    """A specification of an operation on ``lhs`` and ``rhs``, whose result is multiplied by ``scale`` if there is one."""
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What is done to the result of an operation in the end: another shape, repeated to ``extents``, times ``scale``; None for nothing."""
 
-    __slots__ = ()
-    lhs: Array
-    rhs: Array
+    shape: tuple[Expr, ...] | None
+    extents: tuple[Expr, ...] | None
     scale: Array | None
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        return (self.lhs, self.rhs) if self.scale is None else (self.lhs, self.rhs, self.scale)
+        return () if self.scale is None else (self.scale,)
+
+    def of(self, node: Node, operands: Sequence[Node]) -> Node:
+        """``node`` finished, where the first of ``operands`` is the scale, if there is one."""
+        if self.shape is not None:
+            node = apply_steps(node, [Reshape(self.shape)])
+        if self.extents is not None:
+            node = Broadcast(node, self.extents)
+        return node if self.scale is None else Apply(MULTIPLY, (operands[0], node))
+
+
+def over_all(axes: Sequence[Axis], used: Sequence[Axis], outer: Sequence[Factor]) -> Finish:
+    """From an array over ``used``, some of ``axes`` in their order, to one over all of them, times the factors ``outer``."""
+    scale = array(axes, multiplied(outer)) if outer else None
+    if all(among(a, used) for a in axes):
+        return Finish(None, None, scale)
+    shape = tuple(a.extent if among(a, used) else ONE for a in axes)
+    return Finish(shape, tuple(a.extent for a in axes), scale)
+
+
+class OfTwo:
+    """A specification of an operation on ``lhs`` and ``rhs``, and of what is done to its result in the end."""
+
+    __slots__ = ()
+    lhs: Array
+    rhs: Array
+    finish: Finish
+
+    @property
+    def operands(self) -> tuple[Array, ...]:
+        return (self.lhs, self.rhs, *self.finish.operands)
 
 
 def array(axes: Sequence[Axis], body: Expr) -> Array:

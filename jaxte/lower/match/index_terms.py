@@ -14,7 +14,7 @@ from functools import lru_cache
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.graphs import components
 from jaxte.lang.operators import COMPARISONS
-from jaxte.lang.walk import free_axes, postorder, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, substitute, with_indices
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index, term_of
 
@@ -176,13 +176,7 @@ def _rewritten(index: Expr, by_key: Mapping[Key, Expr], known: Mapping[Expr, Exp
 
 def with_normal_indices(expr: Expr) -> Expr:
     """``expr`` with every index that is affine in normal form."""
-
-    def rule(node: Expr) -> Expr:
-        if not isinstance(node, Read):
-            return node
-        return Read(node.tensor, [normal(i) if is_index(i) else i for i in node.indices])
-
-    return rewrite(expr, rule)
+    return with_indices(expr, lambda i: normal(i) if is_index(i) else i)
 
 
 def tied_axes(groups: Iterable[Sequence[Axis]]) -> list[tuple[Axis, ...]]:

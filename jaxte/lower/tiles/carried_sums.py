@@ -22,8 +22,8 @@ from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.slices import NoBlock, Place, Window
-from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.reducers import in_wide

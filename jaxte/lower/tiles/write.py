@@ -115,14 +115,7 @@ class Text:
         lines: list[AnyStatement] = []
         if len(carry) > 1:
             lines.append(Statement(self.scope, ", ".join(carry), Name(self.parameters[0])))
-        start = first = names.new("start")
-        self.start = Name(start, (), ("int32", False))
-        if blocks.extent % blocks.size:
-            first = names.new("first")
-            own = Name(first, (), ("int32", False)), Number(blocks.extent - blocks.size)
-            lines.append(Statement(self.scope, start, Apply(MINIMUM, own)))
-        self.parameters.append(first)
-        self.known |= {blocks.start: start, blocks.first: first}
+        lines += self._first()
         for piece in blocks.slices.values():
             source, before = self._source(piece)
             if not piece.windows:
@@ -138,6 +131,20 @@ class Text:
                 name = names.new(f"{targets[update.whole]}_there")
                 lines.append(Statement(self.scope, name, taken))
             self.known[update.old] = name
+        return lines
+
+    def _first(self) -> list[AnyStatement]:
+        """The statement that keeps the last tile within the axis, if it has to, after which it is known where a tile starts."""
+        names, blocks = self.writer.shared.names, self.blocks
+        start = first = names.new("start")
+        self.start = Name(start, (), ("int32", False))
+        lines: list[AnyStatement] = []
+        if blocks.extent % blocks.size:
+            first = names.new("first")
+            own = Name(first, (), ("int32", False)), Number(blocks.extent - blocks.size)
+            lines.append(Statement(self.scope, start, Apply(MINIMUM, own)))
+        self.parameters.append(first)
+        self.known |= {blocks.start: start, blocks.first: first}
         return lines
 
     def _carried(self, update: Update) -> Name:

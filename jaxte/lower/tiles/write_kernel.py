@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jaxte.lang.expr import as_expr
-from jaxte.lang.operators import MINIMUM
 from jaxte.lower.arrays.data import Kernel, Loaded
-from jaxte.lower.arrays.elementwise import Apply, Name, Number
+from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.tiles.slices import Slice
 from jaxte.lower.tiles.tiling import Tiles
@@ -55,16 +54,8 @@ class _KernelText(Text):
     def handed(self, targets: Mapping[Tensor, str]) -> list[AnyStatement]:
         """The statements that name what the tile is handed, or loads."""
         names, blocks = self.writer.shared.names, self.blocks
-        lines: list[AnyStatement] = []
-        start = first = names.new("start")
-        self.start = Name(start, (), ("int32", False))
-        if blocks.extent % blocks.size:
-            first = names.new("first")
-            own = Name(first, (), ("int32", False)), Number(blocks.extent - blocks.size)
-            lines.append(Statement(self.scope, start, Apply(MINIMUM, own)))
-        self.parameters = [first]
-        outside = {t: self.known[t] for t in self.blocks.wholes}
-        self.known |= {blocks.start: start, blocks.first: first}
+        outside = {t: self.known[t] for t in blocks.wholes}
+        lines = self._first()
         for piece in blocks.slices.values():
             source, before = self._source(piece)
             name = names.new(piece.part.name)

@@ -22,8 +22,9 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, EQUAL, NOT, SELECT
 from jaxte.lang.walk import depends_on, reads_of, substitute
 from jaxte.planning.conditions.moving_windows import with_windows
-from jaxte.planning.indices.digits import straightened, with_whole_axes
+from jaxte.planning.indices.digits import with_whole_axes
 from jaxte.sets.conditions import nonnegative_forms, positive
+from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import difference
 from jaxte.sets.intervals import known, narrowed
 from jaxte.sets.isl_text import is_decidable

@@ -20,8 +20,8 @@ from jaxte.lang.expr import Axis, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import normal
+from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent, known
 from jaxte.sets.tabulate import tabulated

@@ -21,9 +21,9 @@ from jaxte.algebra.sums import Signed
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import GREATER_EQUAL, LESS, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.planning.indices.digits import straightened
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import halves, limit_of, positive, prune
+from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable

@@ -18,14 +18,14 @@ from itertools import permutations
 from jaxte.lang.budget import DIGIT_AXES
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
-from jaxte.lang.operators import AND, COMPARISONS, FLOOR_DIVIDE, MOD, NOT_EQUAL
+from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.lang.operators import AND, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.orders.contraction import MOST_AXES
 from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.digits import at_digits, is_by_blocks, number_of
+from jaxte.sets.digits import at_digits, is_by_blocks, number_of, straightened
 from jaxte.sets.index_forms import is_index, linear_or_none, term_of
 from jaxte.sets.intervals import axis_bounds, interval, known, same
 from jaxte.tensors.tensor import Compute
@@ -213,29 +213,6 @@ def _over(node: Reduce, table: dict[Expr, Expr], instead: dict[Axis, tuple[Axis,
         return None
     axes = [a for own in node.axes for a in instead.get(own, (own,))]
     return Reduce(node.reducer, (expr,), axes, where, node.position)
-
-
-def straightened(expr: Expr) -> Expr:
-    """``expr`` with its indices and conditions on positions in normal form."""
-
-    def rule(node: Expr) -> Expr:
-        match node:
-            case Read(tensor, indices) if not any(map(reads_of, indices)):
-                return Read(tensor, [normal(i) for i in indices])
-            case Call(op, (left, right)) if op in COMPARISONS and _is_of_positions(node):
-                return call(op, normal(left - right), Const(0))
-        return node
-
-    return rewrite(expr, rule)
-
-
-def _is_of_positions(comparison: Call) -> bool:
-    """Whether a comparison is one of numbers that positions and sizes give."""
-    if reads_of(comparison):
-        return False
-    return bool(nonnegative_forms(comparison)) or (
-        comparison.op is NOT_EQUAL and all(a.weak and is_index(a) for a in comparison.args)
-    )
 
 
 class Digits(Compute):

@@ -18,22 +18,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from jaxte.algebra.product import Factor, multiplied
+from jaxte.algebra.product import Factor
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import MULTIPLY
-from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad
 from jaxte.lower.arrays.views import Spread
-from jaxte.lower.code.broadcasting import apply_steps, finished
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
-from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
-from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finish, operand_body, oriented
+from jaxte.lower.code.spec import Array, Finish, OfTwo, Refusal, array
+from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finishing, operand_body, oriented
 from jaxte.lower.forms.conv.write import rearranged
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.sets.affine import normal
@@ -55,7 +54,7 @@ class TapSumsSpec(OfTwo):
             come backwards, how far apart its elements are taken, and how many.
         first: the number of the first spatial dimension; the others follow it.
         kept: the other dimensions that are grouped; the rest are summed over.
-        shape, order, final_shape, broadcast, scale: as in ``ConvolutionSpec``.
+        shape, order, finish: as in ``ConvolutionSpec``.
         along_rows: whether the last dimension is summed in the pass, and the others at the end.
         is_turned: whether the operands are copied first, so that what is moved along stands last.
     """
@@ -68,9 +67,7 @@ class TapSumsSpec(OfTwo):
     kept: tuple[int, ...]
     shape: tuple[Expr, ...] | None
     order: tuple[int, ...] | None
-    final_shape: tuple[Expr, ...] | None
-    broadcast: tuple[Expr, ...] | None
-    scale: Array | None
+    finish: Finish
     along_rows: bool = False
     is_turned: bool = False
 
@@ -128,9 +125,7 @@ def recognise_tap_sums(
     order_of_all = [*leading, *(None for _ in windows), *trailing]
     kept = [a for a in order_of_all if a is not None and among(a, groups)]
     dims = [*((a,) for a in kept), *((w.spatial.t,) for w in windows)]
-    shape, order, final, broadcast = finish(match, dims, tuple(axes))
-    given = frozenset(axes)
-    outside = [g for g in guards if all(a in given for a in free_axes(g))]
+    shape, order, finish = finishing(match, dims, axes, outer, guards)
     return TapSumsSpec(
         operands[0],
         operands[1],
@@ -140,9 +135,7 @@ def recognise_tap_sums(
         tuple(n for n, a in enumerate(order_of_all) if a is not None and among(a, groups)),
         shape,
         order,
-        final,
-        broadcast,
-        array(axes, multiplied(outer, outside)) if outer else None,
+        finish,
         along_rows,
         along_rows and not rows,
     )
@@ -250,4 +243,4 @@ def _finished(spec: TapSumsSpec, sums: Items, operands: Sequence[Node]) -> Node:
     shape: Sequence[Expr] = (*kept, *positions) if spec.shape is None else spec.shape
     given = len(positions) > 1 or spec.shape is not None
     result = rearranged(result, shape if given else None, spec.order)
-    return finished(result, spec.final_shape, spec.broadcast, operands[2] if spec.scale else None)
+    return spec.finish.of(result, operands[2:])

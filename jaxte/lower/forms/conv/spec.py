@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, as_expr, cast
 from jaxte.lang.walk import free_axes
-from jaxte.lower.code.spec import Array, OfTwo, array
+from jaxte.lower.code.spec import Array, Finish, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation
 from jaxte.lower.match.index_terms import Form, rewrite_forms, with_normal_indices
 from jaxte.lower.match.two_operands import Layout, Operand, lay_out, role, size_of
@@ -56,9 +56,8 @@ class ConvolutionSpec(OfTwo):
         lhs, rhs: the operands; ``lhs_shape``, ``rhs_shape``: what they are reshaped to, None for nothing.
         strides, padding, lhs_dilation, rhs_dilation, groups, dimension_numbers: as ``lax`` has them.
         flipped: dimensions of the result that are reversed.
-        shape, order, final_shape, broadcast: what the result is then reshaped, transposed, reshaped again and
-            broadcast to; None for nothing.
-        scale: what it is multiplied by in the end.
+        shape, order: what the result is then reshaped and transposed to; None for nothing.
+        finish: what is done to it in the end.
     """
 
     lhs: Array
@@ -74,9 +73,7 @@ class ConvolutionSpec(OfTwo):
     flipped: tuple[int, ...]
     shape: tuple[Expr, ...] | None
     order: tuple[int, ...] | None
-    final_shape: tuple[Expr, ...] | None
-    broadcast: tuple[Expr, ...] | None
-    scale: Array | None
+    finish: Finish
 
     @property
     def shapes(self) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
@@ -177,9 +174,7 @@ def specify(
     out |= {letter: (w.spatial.t,) for letter, w in zip(letters, windows, strict=True)}
     place = {axis: n for n, axis in enumerate(a for own in match.outputs for a in own)}
     order = sorted(out, key=lambda name: min((place[a] for a in out[name]), default=-1))
-    shape, transposed, final, broadcast = finish(match, [out[name] for name in order], axes)
-    given = frozenset(axes)
-    outside = [g for g in guards if all(a in given for a in free_axes(g))]
+    shape, transposed, finish = finishing(match, [out[name] for name in order], axes, outer, guards)
     return ConvolutionSpec(
         lhs.array,
         rhs.array,
@@ -194,9 +189,7 @@ def specify(
         tuple(sorted(order.index(own) for w, own in zip(windows, letters, strict=True) if w.flip_t)),
         shape,
         transposed,
-        final,
-        broadcast,
-        array(axes, multiplied(outer, outside)) if outer else None,
+        finish,
     )
 
 
@@ -239,10 +232,17 @@ def operand_body(match: Match, side: int, windows: Sequence[Window], dtype: str)
     return positions, cast(with_normal_indices(body), dtype)
 
 
-def finish(
-    match: Match, dims: Sequence[tuple[Axis, ...]], axes: tuple[Axis, ...]
-) -> tuple[tuple[Expr, ...] | None, tuple[int, ...] | None, tuple[Expr, ...] | None, tuple[Expr, ...] | None]:
-    """Reshape, transposition, second reshape and broadcast from the result's dimensions to the output axes."""
+def finishing(
+    match: Match,
+    dims: Sequence[tuple[Axis, ...]],
+    axes: Sequence[Axis],
+    outer: Sequence[Factor],
+    guards: Sequence[Expr],
+) -> tuple[tuple[Expr, ...] | None, tuple[int, ...] | None, Finish]:
+    """Reshape, transposition and what comes in the end, from the result's dimensions to the output axes, times ``outer`` where ``guards`` on these hold."""
+    given = frozenset(axes)
+    outside = [g for g in guards if all(a in given for a in free_axes(g))]
+    scale = array(axes, multiplied(outer, outside)) if outer else None
     flat = {a: n for n, a in enumerate(a for own in dims for a in own)}
     present = [own for own in match.outputs if all(a in flat for a in own)]
     wanted = [a for own in present for a in own]
@@ -253,8 +253,7 @@ def finish(
     order = tuple(flat[a] for a in wanted)
     if order == tuple(range(len(order))):
         alike = [len(own) for own in dims] == [len(own) for own in match.outputs]
-        shape = None if alike else ones
-        return shape, None, None, broadcast
+        return None if alike else ones, None, Finish(None, broadcast, scale)
     split = missing or any(len(own) > 1 for own in match.outputs)
     expanded = None if all(len(own) == 1 for own in dims) else tuple(a.extent for a in flat)
-    return expanded, order, ones if split else None, broadcast
+    return expanded, order, Finish(ones if split else None, broadcast, scale)

@@ -28,7 +28,7 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape, Step, Transpose
 from jaxte.lower.arrays.views import Flip, Spread
-from jaxte.lower.code.broadcasting import apply_steps, finished
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.limits import MOST_COPIES
@@ -46,7 +46,7 @@ def finished_source(spec: ConvolutionSpec, result: Node, operands: Sequence[Node
     if spec.flipped:
         result = Flip(result, tuple(spec.flipped))
     result = rearranged(result, spec.shape, spec.order)
-    return finished(result, spec.final_shape, spec.broadcast, operands[2] if spec.scale else None)
+    return spec.finish.of(result, operands[2:])
 
 
 def rearranged(node: Node, shape: Sequence[Expr] | None, order: Sequence[int] | None) -> Node:

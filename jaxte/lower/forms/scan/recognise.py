@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jaxte.algebra.product import Factor, multiplied, summand
+from jaxte.algebra.product import Factor, summand
 from jaxte.lang.expr import (
     TRUE,
     ZERO,
@@ -24,7 +24,6 @@ from jaxte.lang.expr import (
     Expr,
     Reduce,
     Reducer,
-    as_expr,
     call,
     cast,
     conjunction,
@@ -34,7 +33,7 @@ from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
-from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.code.spec import Array, Finish, Refusal, array, over_all
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import nonnegative_forms, positive
 from jaxte.sets.isl_text import is_decidable
@@ -79,9 +78,7 @@ class ScanSpec:
         arrays: what is reduced.
         reducer: how; ``position`` is the value that is asked for.
         scans: the axes, in order.
-        shape: the result with dimensions of extent 1 for axes that nothing depends on; None if there are none.
-        broadcast: the result's shape, None if it has it already.
-        scale: what the result is multiplied by.
+        finish: what is done to the result then.
         guard: where the result holds; elsewhere it is the identity.
         dtype: of the result; ``arrays`` may be wider.
     """
@@ -90,15 +87,13 @@ class ScanSpec:
     reducer: Reducer
     position: int
     scans: tuple[Scan, ...]
-    shape: tuple[Expr, ...] | None
-    broadcast: tuple[Expr, ...] | None
-    scale: Array | None
+    finish: Finish
     guard: Array | None
     dtype: str
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        return (*self.arrays, *(a for a in (self.scale, self.guard) if a is not None))
+        return (*self.arrays, *self.finish.operands, *([] if self.guard is None else [self.guard]))
 
 
 def recognise_scan(axes: Sequence[Axis], node: Reduce) -> ScanSpec | Refusal:
@@ -216,16 +211,12 @@ def _specification(
     others = tuple(a for a in node.axes if a not in moved)
     if others:
         values = [Reduce(reducer, values, others, TRUE, n) for n in range(reducer.arity)]
-    whole = tuple(a.extent for a in axes)
-    missing = len(used) < len(axes)
     return ScanSpec(
         tuple(array(own, substitute(value, moved)) for value in values),
         reducer,
         node.position,
         tuple(scans),
-        tuple(a.extent if among(a, used) else as_expr(1) for a in axes) if missing else None,
-        whole if missing else None,
-        array(axes, multiplied(outer)) if outer else None,
+        over_all(axes, used, outer),
         array(axes, conjunction(outside)) if outside else None,
         node.dtype,
     )

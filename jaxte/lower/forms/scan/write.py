@@ -13,7 +13,7 @@ from jaxte.lower.arrays.loops import Item, Scanned, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import OPS, Cumulative, Prefixes, filled, identity_of, node_of
 from jaxte.lower.arrays.steps import ALL, Index, Range, Transpose
-from jaxte.lower.code.broadcasting import apply_steps, finished
+from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.vocabulary import Function, PrefixFunction, Statement
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.printing.products import needed_values
@@ -188,9 +188,7 @@ def _taken(value: Node, scan: Scan) -> Node:
 
 
 def _finished(spec: ScanSpec, result: Node, others: Sequence[Node]) -> Node:
-    remaining = list(others)
-    scale = None if spec.scale is None else remaining.pop(0)
-    result = finished(result, spec.shape, spec.broadcast, scale)
+    result = spec.finish.of(result, others)
     if spec.guard is not None:
-        result = Apply(SELECT, (remaining.pop(0), result, identity_of(spec.reducer, spec.position)))
+        result = Apply(SELECT, (others[-1], result, identity_of(spec.reducer, spec.position)))
     return result if spec.arrays[spec.position].dtype == spec.dtype else Cast(result, spec.dtype)

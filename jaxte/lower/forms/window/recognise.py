@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from jaxte.algebra.product import Factor, multiplied, summand
+from jaxte.algebra.product import Factor, summand
 from jaxte.lang.expr import (
     TRUE,
     ZERO,
@@ -35,7 +35,7 @@ from jaxte.lang.expr import (
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes
-from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.code.spec import Array, Finish, Refusal, array, over_all
 from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.affine_relation import Extents, is_implied
 from jaxte.lower.match.index_terms import Form, forms_of, is_injective, rewrite_forms, tied_axes
@@ -70,21 +70,17 @@ class WindowSpec:
         array: what is reduced.
         reducer: how, in one value.
         dims: the windowed dimensions.
-        shape: the result with dimensions of extent 1 for axes that nothing depends on; None if there are none.
-        broadcast: the result's shape, None if it has it already.
-        scale: what the result is multiplied by.
+        finish: what is done to the result in the end.
     """
 
     array: Array
     reducer: Reducer
     dims: tuple[WindowDim, ...]
-    shape: tuple[Expr, ...] | None
-    broadcast: tuple[Expr, ...] | None
-    scale: Array | None
+    finish: Finish
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        return (self.array,) if self.scale is None else (self.array, self.scale)
+        return (self.array, *self.finish.operands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,20 +227,12 @@ def _specification(
             return Refusal(f"the windows of {axis.name} leave out elements between those that they hold")
         dims.append(dim)
         own.append(position)
-    whole = tuple(a.extent for a in axes)
-    used = [a in by_output or among(a, own) for a in axes]
+    used = [a for a in axes if a in by_output or among(a, own)]
     body = rewrite_forms(body, replaced, numbers=True)
     others = tuple(a for a in node.axes if all(a is not w.z for w in windowed))
     if others:
         body = Reduce(node.reducer, (body,), others, TRUE)
-    return WindowSpec(
-        array(own, body),
-        node.reducer,
-        tuple(dims),
-        None if all(used) else tuple(a.extent if u else as_expr(1) for a, u in zip(axes, used, strict=True)),
-        None if all(used) else whole,
-        array(axes, multiplied(outer)) if outer else None,
-    )
+    return WindowSpec(array(own, body), node.reducer, tuple(dims), over_all(axes, used, outer))
 
 
 def _part(w: _Windowed) -> tuple[Extents, bool]:

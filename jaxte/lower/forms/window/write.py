@@ -26,7 +26,6 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import OPS, ReduceWindow, combined, filled, identity_of
 from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.arrays.views import Spread, View
-from jaxte.lower.code.broadcasting import finished
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.forms.window.recognise import WindowDim, WindowSpec
 from jaxte.sets.affine import normal
@@ -199,4 +198,4 @@ def _start(spec: WindowSpec) -> Node:
 
 def window_result(spec: WindowSpec, result: Node, operands: Sequence[Node]) -> Node:
     """``result``, the reduction itself, brought to the output axes."""
-    return finished(result, spec.shape, spec.broadcast, None if spec.scale is None else operands[1])
+    return spec.finish.of(result, operands[1:])

@@ -189,11 +189,6 @@ class Blocks:
         """How many elements of the line are read beside a block."""
         return self.size + self.short.extent - 1
 
-    @property
-    def laid_out(self) -> int:
-        """The number of the operand that is read at several positions."""
-        return 0 if self.spec.kind == LHS else 1
-
 
 def blocks_of(spec: ToeplitzSpec) -> Blocks | Refusal:
     """A product by a matrix that is summed over its long line, in blocks."""
@@ -214,7 +209,7 @@ def blocks_source(blocks: Blocks, operands: Sequence[Node], assign: Callable[[No
     """``blocks`` on the nodes of the operands of its specification; ``assign`` gives a node a name."""
     spec = blocks.spec
     *both, out = spec.lettered(operands, "txkpqb")
-    u, v = _on_its_line(blocks, both[blocks.laid_out]), both[1 - blocks.laid_out]
+    u, v = _on_its_line(blocks, both[spec.laid_out]), both[1 - spec.laid_out]
     if blocks.line.backwards:
         v = v.reversed(v.letters.index(blocks.line.name))
     u, v = u.named(assign), v.named(assign)
@@ -253,7 +248,7 @@ def _rest(blocks: Blocks, u: Shaped, v: Shaped, kept: str) -> Shaped:
     at, place, done = len(u.letters) - 1, v.letters.index(blocks.line.name), blocks.line.extent - blocks.rest
     lines = Line("t", blocks.short.extent, 1), Line(blocks.line.name, blocks.rest, 1)
     spec = replace(blocks.spec, rows=lines[0], columns=lines[1], before=0, positions=u.extents[at] - done)
-    dtype = (spec.lhs, spec.rhs)[blocks.laid_out].dtype
+    dtype = (spec.lhs, spec.rhs)[spec.laid_out].dtype
     m = matrix(spec, u.sliced(at, done, u.extents[at]), dtype)
     return einsum(v.sliced(place, done, blocks.line.extent), m, f"{kept}t")
 

@@ -62,11 +62,6 @@ class LineSlices:
     short: Line
     line: Line
 
-    @property
-    def moved(self) -> int:
-        """The number of the operand of which there is a slice for each position."""
-        return 0 if self.spec.kind == LHS else 1
-
 
 def line_slices_of(spec: ToeplitzSpec) -> LineSlices | Refusal:
     """``spec`` as slices, where every product counts once."""
@@ -88,7 +83,7 @@ def line_slices_source(own: LineSlices, operands: Sequence[Node], assign: Callab
     """``own`` on the nodes of the operands of its specification; ``assign`` gives a node a name."""
     spec, short, line = own.spec, own.short, own.line
     *both, out = spec.lettered(operands, "txk")
-    u, v = both[own.moved], both[1 - own.moved]
+    u, v = both[spec.laid_out], both[1 - spec.laid_out]
     at = len(u.letters) - 1
     u = u.padded(at, spec.before, spec.span - spec.before - u.extents[at])
     u = _over(out, Shaped(u.node, u.letters[:at] + "t", u.extents))
@@ -118,7 +113,7 @@ def _over(letters: str, array: Shaped) -> Shaped:
 def line_slices_work(own: LineSlices) -> Work:
     """Every product, in one loop; the line with zeros around it is written once."""
     spec = own.spec
-    moved = (spec.lhs_roles, spec.rhs_roles)[own.moved]
+    moved = (spec.lhs_roles, spec.rhs_roles)[spec.laid_out]
     written = spec.span * prod(int(a.extent) for a in axes_in(moved))
     each = own.line.extent * prod(int(a.extent) for a in axes_in(spec.out))
     taps = own.short.extent

@@ -15,21 +15,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.algebra.product import Factor, multiplied
+from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
-from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Fourier
 from jaxte.lower.arrays.steps import ALL, Index, Range
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import Shaped, einsum
-from jaxte.lower.code.spec import (
-    Array,
-    Refusal,
-    array,
-)
-from jaxte.lower.forms.conv.lines.toeplitz import OfLines, order_of_reads
-from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
+from jaxte.lower.code.spec import Array, Finish, Refusal, array
+from jaxte.lower.forms.conv.lines.toeplitz import OfLines, end_of_lines, order_of_reads
+from jaxte.lower.forms.conv.spec import Match, Window, operand_body, oriented
 
 LEAST = 16  # positions of operands and result below which no transform is worth its while
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -64,8 +59,7 @@ class FourierSpec(OfLines):
         lhs, rhs: the operands; ``lhs_roles``, ``rhs_roles``: a letter for each spatial dimension, else the axis.
         out: the same of the result.
         along: the dimensions of the transforms, in the order of their letters.
-        shape, broadcast: what the result is then reshaped and broadcast to; None for nothing.
-        scale: what it is multiplied by in the end.
+        finish: what is done to the result in the end.
     """
 
     lhs: Array
@@ -74,9 +68,7 @@ class FourierSpec(OfLines):
     rhs_roles: tuple[str | Axis, ...]
     out: tuple[str | Axis, ...]
     along: tuple[Along, ...]
-    shape: tuple[Expr, ...] | None
-    broadcast: tuple[Expr, ...] | None
-    scale: Array | None
+    finish: Finish
 
 
 def fourier_windows(match: Match, dtype: str) -> list[Window] | Refusal:
@@ -129,9 +121,6 @@ def fourier_spec(
     out = [
         a for own in match.outputs for a in own if a in letters or a in match.lhs.axes or a in match.rhs.axes
     ]
-    shape, _, _, broadcast = finish(match, [(a,) for a in out], tuple(axes))
-    given = frozenset(axes)
-    outside = [g for g in guards if all(a in given for a in free_axes(g))]
     return FourierSpec(
         operands[0],
         operands[1],
@@ -139,9 +128,7 @@ def fourier_spec(
         roles[1],
         tuple(letters.get(a, a) for a in out),
         tuple(_along(w) for w in windows),
-        shape,
-        broadcast,
-        array(axes, multiplied(outer, outside)) if outer else None,
+        end_of_lines(match, out, axes, outer, guards),
     )
 
 

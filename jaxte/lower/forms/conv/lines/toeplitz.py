@@ -25,28 +25,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from jaxte.algebra.product import Factor, multiplied
+from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis, Const, Expr
 from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.code.broadcasting import finished
 from jaxte.lower.code.lettered_array import Shaped, letters_of, shaped
-from jaxte.lower.code.spec import Array, OfTwo, Refusal, array
-from jaxte.lower.forms.conv.spec import Match, Window, finish, operand_body, oriented
+from jaxte.lower.code.spec import Array, Finish, OfTwo, Refusal, array
+from jaxte.lower.forms.conv.spec import Match, Window, finishing, operand_body, oriented
 
 Roles = tuple[str | Axis, ...]
 
 
 class OfLines(OfTwo):
-    """A specification by roles, whose result is reshaped to ``shape`` and broadcast to ``broadcast``, None for nothing."""
+    """A specification by roles."""
 
     __slots__ = ()
     lhs_roles: Roles
     rhs_roles: Roles
     out: Roles
-    shape: tuple[Expr, ...] | None
-    broadcast: tuple[Expr, ...] | None
 
     @property
     def axes(self) -> list[Axis]:
@@ -71,7 +68,7 @@ class OfLines(OfTwo):
         return lhs, shaped(self.rhs, self.rhs_roles, operands[1], letters), out
 
     def finished(self, result: Node, operands: Sequence[Node]) -> Node:
-        return finished(result, self.shape, self.broadcast, operands[2] if self.scale else None)
+        return self.finish.of(result, operands[2:])
 
 
 def axes_in(*roles: Roles) -> list[Axis]:
@@ -103,8 +100,7 @@ class ToeplitzSpec(OfLines):
         spread: how far apart the elements of what is laid out are on its line.
         before: how many zeros stand before them there (elements are cut off where negative).
         positions: how many of them are read from (or, of the result, written to).
-        shape, broadcast: what the result is then reshaped and broadcast to; None for nothing.
-        scale: what it is multiplied by in the end.
+        finish: what is done to the result in the end.
     """
 
     kind: str
@@ -118,9 +114,12 @@ class ToeplitzSpec(OfLines):
     spread: int
     before: int
     positions: int
-    shape: tuple[Expr, ...] | None
-    broadcast: tuple[Expr, ...] | None
-    scale: Array | None
+    finish: Finish
+
+    @property
+    def laid_out(self) -> int:
+        """The number of the operand that is read at several positions."""
+        return 0 if self.kind == LHS else 1
 
     @property
     def span(self) -> int:
@@ -179,11 +178,9 @@ def _specification(
     lines = [replace(line, backwards=b) for line, b in zip((first, second), backwards, strict=True)]
     if _better_rows(lines[1], lines[0], kind):
         lines.reverse()
-    given = frozenset(axes)
-    outside = [g for g in guards if all(a in given for a in free_axes(g))]
-    scale = array(axes, multiplied(outer, outside)) if outer else None
     w = replace(w, flip_x=flip["x"], flip_k=flip["k"])
-    return _with_operands(match, w, lines, (kind, spread, before, positions), axes, dtype, scale)
+    own = kind, spread, before, positions
+    return _with_operands(match, w, lines, own, axes, dtype, outer, guards)
 
 
 def _better_rows(a: Line, b: Line, kind: str) -> bool:
@@ -210,7 +207,8 @@ def _with_operands(
     own: tuple[str, int, int, int],
     axes: Sequence[Axis],
     dtype: str,
-    scale: Array | None,
+    outer: Sequence[Factor],
+    guards: Sequence[Expr],
 ) -> ToeplitzSpec:
     kind, spread, before, positions = own
     operands: list[Array] = []
@@ -228,8 +226,7 @@ def _with_operands(
         for a in parts
         if a is w.spatial.t or a in match.lhs.axes or a in match.rhs.axes
     ]
-    dims = [(w.spatial.t if isinstance(a, str) else a,) for a in named]
-    shape, _, _, broadcast = finish(match, dims, tuple(axes))
+    dims = [w.spatial.t if isinstance(a, str) else a for a in named]
     rows, columns = lines
     return ToeplitzSpec(
         kind,
@@ -243,10 +240,16 @@ def _with_operands(
         spread,
         before,
         positions,
-        shape,
-        broadcast,
-        scale,
+        end_of_lines(match, dims, axes, outer, guards),
     )
+
+
+def end_of_lines(
+    match: Match, dims: Sequence[Axis], axes: Sequence[Axis], outer: Sequence[Factor], guards: Sequence[Expr]
+) -> Finish:
+    """What is done in the end to a result over ``dims``, which are in the order of the output axes."""
+    shape, _, finish = finishing(match, [(a,) for a in dims], axes, outer, guards)
+    return replace(finish, shape=shape)
 
 
 def order_of_reads(body: Expr, positions: Sequence[Axis]) -> tuple[Axis, ...]:
