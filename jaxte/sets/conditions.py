@@ -67,6 +67,12 @@ def limit_of(condition: Expr, axis: Axis) -> Limit | None:
     return Limit(forms[0].without(axis) * -factor, factor > 0) if abs(factor) == 1 else None
 
 
+def narrowed(ends: tuple[int, int], factor: int, constant: int) -> tuple[int, int]:
+    """The values within inclusive ``ends`` at which ``factor * value + constant`` is at least 0."""
+    low, high = ends
+    return (max(low, -(constant // factor)), high) if factor > 0 else (low, min(high, constant // -factor))
+
+
 def positive(condition: Expr) -> Expr:
     """A negated comparison as the opposite comparison."""
     match condition:

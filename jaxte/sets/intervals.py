@@ -267,12 +267,6 @@ def decide(op: Op, left: Expr, right: Expr) -> bool | None:
     return True if always else False if never else None
 
 
-def narrowed(ends: tuple[int, int], factor: int, constant: int) -> tuple[int, int]:
-    """The values within inclusive ``ends`` at which ``factor * value + constant`` is at least 0."""
-    low, high = ends
-    return (max(low, -(constant // factor)), high) if factor > 0 else (low, min(high, constant // -factor))
-
-
 def stays_in(form: Linear, extent: Expr | Linear) -> bool:
     """Whether ``form`` is in ``[0, extent)`` at every point of the box."""
     low, room = lowest(form), lowest(_form(extent) - form)

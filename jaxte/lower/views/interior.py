@@ -17,7 +17,8 @@ from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.views.condition_box import box_of, split_conditions
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.intervals import constant, known, narrowed
+from jaxte.sets.conditions import narrowed
+from jaxte.sets.intervals import constant, known
 from jaxte.sets.tabulate import evaluate_index
 
 _LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it

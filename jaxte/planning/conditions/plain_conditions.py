@@ -24,9 +24,9 @@ from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, 
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MAXIMUM, MINIMUM, MOD, NOT, NOT_EQUAL, SELECT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.conditions import nonnegative_forms, positive, tidy
+from jaxte.sets.conditions import narrowed, nonnegative_forms, positive, tidy
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import axis_bounds, interval, known, narrowed, reach
+from jaxte.sets.intervals import axis_bounds, interval, known, reach
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import tabulated
 

@@ -126,7 +126,7 @@ def slices_source(spec: BandSpec, operands: Sequence[Node], assign: Assign) -> N
     first, second = (_factor(spec, node, roles, loops) for node, roles in found)
     product = Apply(MULTIPLY, (first, second))
     total = _side_by_side(spec, product, loops) if spec.kind == SCORES else Total(Each(product, loops))
-    return total if spec.scale is None else Apply(MULTIPLY, (operands[2], total))
+    return spec.finish.of(total, operands[2:])
 
 
 def _side_by_side(spec: BandSpec, product: Node, loops: Sequence[Loop]) -> Node:

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import prod
 
-from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
+from jaxte.algebra.product import Factor, product_of, taken_outside
 from jaxte.lang.expr import Axis, Const, Expr, Reduce, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes
@@ -46,7 +46,7 @@ from jaxte.lower.arrays.counts import total_flops
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.spec import Array, Dry, Refusal, array, on_names
+from jaxte.lower.code.spec import Dry, Finish, Refusal, on_names, over_all
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
 from jaxte.lower.forms.band.spec import (
@@ -113,11 +113,11 @@ def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = 
     for axis in (*axes, *node.axes):
         if axis not in used:
             return Refusal(f"nothing depends on {axis.name}")
-    scale = array(axes, multiplied(kept)) if kept else None
+    finish = over_all(axes, axes, kept)
     if columns is not None:
-        return recognise_columns(axes, columns, product.guards, scale)
+        return recognise_columns(axes, columns, product.guards, finish)
     assert not isinstance(found, Refusal)
-    return _specification(axes, found, product.guards, scale)
+    return _specification(axes, found, product.guards, finish)
 
 
 def _bands(
@@ -175,7 +175,7 @@ def _roles(
 
 
 def _specification(
-    axes: Sequence[Axis], found: Sequence[_Roles], guards: Sequence[Expr], scale: Array | None
+    axes: Sequence[Axis], found: Sequence[_Roles], guards: Sequence[Expr], finish: Finish
 ) -> BandSpec | Refusal:
     replaced: list[tuple[Form, Expr]] = []
     parts: dict[Axis, Part] = {}
@@ -194,7 +194,7 @@ def _specification(
         bands.append(_band(roles, *reach))
     first, second = (dims_of(o, replaced, parts) for o in (found[0].first, found[0].second))
     out = tuple(parts.get(a, a) for a in axes)
-    return BandSpec(found[0].kind, tuple(bands), first, second, out, scale)
+    return BandSpec(found[0].kind, tuple(bands), first, second, out, finish)
 
 
 def _band(roles: _Roles, lo: int, hi: int) -> Band:

@@ -40,7 +40,7 @@ from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped
-from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.code.spec import Array, Finish, Refusal, array
 from jaxte.lower.match.index_terms import Form, rewrite_forms
 from jaxte.lower.match.two_operands import Operand
 from jaxte.sets.affine import from_linear, linear, normal
@@ -106,7 +106,7 @@ class BandSpec:
         bands: the bands, one for each pair of dimensions that meet in an index.
         first, second: the operands.
         out: the roles of the result's dimensions, in order.
-        scale: what the result is multiplied by.
+        finish: what is done to the result in the end.
     """
 
     kind: str
@@ -114,12 +114,11 @@ class BandSpec:
     first: Dims
     second: Dims
     out: tuple[Part | Axis, ...]
-    scale: Array | None
+    finish: Finish
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        own = (self.first.array, self.second.array)
-        return own if self.scale is None else (*own, self.scale)
+        return (self.first.array, self.second.array, *self.finish.operands)
 
 
 def dims_of(
@@ -191,7 +190,7 @@ class ColumnRoles:
 
 
 def recognise_columns(
-    axes: Sequence[Axis], roles: ColumnRoles, guards: Sequence[Expr], scale: Array | None
+    axes: Sequence[Axis], roles: ColumnRoles, guards: Sequence[Expr], finish: Finish
 ) -> BandSpec | Refusal:
     """The transposed product of which ``roles`` are the rows and diagonals, at each point of ``axes`` where ``guards`` hold."""
     found = _steps(roles)
@@ -210,7 +209,7 @@ def recognise_columns(
     base = stride * first_row + step * (low if step > 0 else high - 1) - constant
     before = int(roles.column.lo) - base
     band = Band(int(row.extent), high - low, int(roles.column.extent), stride, step, before)
-    return BandSpec(TRANSPOSED, (band,), first, second, tuple(parts.get(a, a) for a in axes), scale)
+    return BandSpec(TRANSPOSED, (band,), first, second, tuple(parts.get(a, a) for a in axes), finish)
 
 
 def column_roles(axes: Sequence[Axis], reduced: Sequence[Axis], a: Operand, b: Operand) -> ColumnRoles | None:

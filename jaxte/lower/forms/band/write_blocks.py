@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from string import ascii_letters, ascii_uppercase
 
 from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.lang.operators import MULTIPLY
-from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Pad
@@ -293,4 +291,4 @@ def band_source(spec: BandSpec, operands: Sequence[Node], assign: Assign, skewed
         inner, columns = w.named(w.skewed(first)), w.named(w.in_columns(second))
         dense = einsum(w.diagonal(inner), w.columns_of(columns), out.replace("i", f"{n}i{s}"))
         result = w.out_rows(w.named(w.total(dense)))
-    return result.node if spec.scale is None else Apply(MULTIPLY, (operands[2], result.node))
+    return spec.finish.of(result.node, operands[2:])

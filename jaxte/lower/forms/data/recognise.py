@@ -19,7 +19,7 @@ from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.lower.code.spec import Array, Refusal, array
+from jaxte.lower.code.spec import Array, Finish, Refusal, array, over_all
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.sets.affine import Linear, from_linear, normal
@@ -58,10 +58,8 @@ class ScatterSpec:
     """Identities of ``shape`` with ``values`` accumulated at positions that are data.
 
     ``positions`` has an entry for each dimension; the arrays in ``indices`` vary over a block of ``block`` dimensions.
-
     ``method`` is how, as ``.at`` calls it, and ``identity`` what it starts from.
-
-    ``scale`` multiplies the result, which is 0 where ``guard`` does not hold. ``flags`` say what is known of the
+    ``finish`` is what is done to the result, which is 0 where ``guard`` does not hold. ``flags`` say what is known of the
     positions; ``order`` is how the dimensions are transposed in the end, None for not at all. ``hits`` are the conditions
     under which a value falls into the output.
     """
@@ -72,7 +70,7 @@ class ScatterSpec:
     block: int
     shape: tuple[Expr, ...]
     dtype: str
-    scale: Array | None
+    finish: Finish
     guard: Array | None
     reason: str
     flags: tuple[str, ...] = ()
@@ -93,7 +91,8 @@ class ScatterSpec:
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        return (self.values, *self.indices, *(a for a in (self.scale, self.guard) if a is not None))
+        guards = () if self.guard is None else (self.guard,)
+        return (self.values, *self.indices, *self.finish.operands, *guards)
 
 
 def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:
@@ -250,7 +249,7 @@ def _scatter(
         body = Reduce(node.reducer, (body,), summed, TRUE)
     dims = _result_dims(positions, placed, block) if free_axes(body) else []
     flags = [f for f in _flags(axes, targets, varying) if identical(block, plain) or f != _SORTED]
-    scale = array(axes, multiplied(outside.factors)) if outside.factors else None
+    finish = over_all(axes, axes, outside.factors)
     guard = array(axes, conjunction(outside.guards)) if outside.guards else None
     reason = (
         f"the positions {' and '.join(f'{text(t.index)} == {t.axis.name}' for t in targets)} {_why(targets)}"
@@ -261,7 +260,7 @@ def _scatter(
     at: dict[Axis, Expr] = {old: normal(new + old.lo) for old, new in zip(dims, values.axes, strict=True)}
     hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]
     return ScatterSpec(
-        values, tuple(indices), tuple(positions), len(block), shape, node.dtype, scale, guard,
+        values, tuple(indices), tuple(positions), len(block), shape, node.dtype, finish, guard,
         f"{FORMS[node.reducer.name]}: {reason}", tuple(flags), order,
         METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits),
     )  # fmt: skip

@@ -72,11 +72,9 @@ def accumulated(
 
 
 def _finished(spec: ScatterSpec, result: Node, operands: Sequence[Node]) -> Node:
-    remaining = list(operands[1 + len(spec.indices) :])
-    result = in_order(spec, result)
-    if spec.scale is not None:
-        result = Apply(MULTIPLY, (remaining.pop(0), result))
-    return result if spec.guard is None else Apply(SELECT, (remaining.pop(0), result, _identity(spec)))
+    remaining = operands[1 + len(spec.indices) :]
+    result = spec.finish.of(in_order(spec, result), remaining)
+    return result if spec.guard is None else Apply(SELECT, (remaining[-1], result, _identity(spec)))
 
 
 def in_order(spec: ScatterSpec, result: Node) -> Node:
@@ -186,7 +184,7 @@ def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Lin
     current = substitute(expr, dict(scope.table))
     assert isinstance(current, Reduce)
     spec = recognise_scatter(axes, current, body.policy.facts.pads_rows)
-    if not isinstance(spec, ScatterSpec) or spec.scale is not None or spec.guard is not None:
+    if not isinstance(spec, ScatterSpec) or spec.finish.scale is not None or spec.guard is not None:
         return None
     values = spec.values.body if sign > 0 else -spec.values.body
     for factor in numbers:
