@@ -266,19 +266,25 @@ def check_covered(outputs: Sequence[Tensor], dependencies: Sequence[Tensor]) -> 
     Raises:
         DifferentiationError: an input whose derivative would be lost; it names it.
     """
+    lost = uncovered(outputs, dependencies)
+    if lost:
+        label = listed_names(outputs)
+        raise DifferentiationError(
+            f"the override of {label} covers {listed_names(dependencies) or 'no input'}, but {label} also depends on {lost[0].name}; "
+            f"name {lost[0].name} among its dependencies, with an adjoint of zeros if none is meant to flow"
+        )
+
+
+def uncovered(outputs: Sequence[Tensor], dependencies: Sequence[Tensor]) -> list[Placeholder]:
+    """The inputs that ``outputs`` are computed from with a derivative, and not through ``dependencies`` alone."""
     covered = set(dependencies)
 
     def below(tensor: Tensor) -> Sequence[Tensor]:
         own = tensor.inputs if tensor.override is None else tensor.override.dependencies
         return [t for t in own if t not in covered]
 
-    for tensor in reached([s for t in outputs for s in t.inputs if s not in covered], below):
-        if isinstance(tensor, Placeholder) and is_inexact(tensor.dtype):
-            label = listed_names(outputs)
-            raise DifferentiationError(
-                f"the override of {label} covers {listed_names(dependencies) or 'no input'}, but {label} also depends on {tensor.name}; "
-                f"name {tensor.name} among its dependencies, with an adjoint of zeros if none is meant to flow"
-            )
+    found = reached([s for t in outputs for s in t.inputs if s not in covered], below)
+    return [t for t in found if isinstance(t, Placeholder) and is_inexact(t.dtype)]
 
 
 def listed_names(tensors: Sequence[Tensor]) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jaxte.autodiff.sums.blocks import diff_building_block
+from jaxte.autodiff.sums.blocks import diff_building_block, zero_adjoint
 from jaxte.autodiff.sums.cheap import equal_by_normal_forms
-from jaxte.derivatives.overrides import Override, Overrides, by_fdiff, listed_names, overrides_of
+from jaxte.derivatives.overrides import Override, Overrides, by_fdiff, listed_names, overrides_of, uncovered
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.derivatives.widened import widened, without_overrides
 from jaxte.lang import dtypes
@@ -92,6 +92,7 @@ def verify_override(
 ) -> Verification:
     """Compares given derivatives with those that follow from the definitions.
 
+    An input that an override leaves out is compared, too: nothing flows to it.
     Adjoints are equal for certain where their difference, written out as a polynomial over what cannot be taken apart, has no terms.
     Where that does not show it, both are evaluated by :func:`interpret` at random points in double precision.
 
@@ -171,10 +172,16 @@ def _keys(override: Mapping[Any, Any]) -> list[Tensor]:
 
 
 def _pairs(own: Override, heads: Sequence[Tensor]) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """For each dependency the adjoint that was given, and the one that is derived from the definitions."""
+    """For each dependency the adjoint that was given, and the one that is derived from the definitions up to the dependencies.
+
+    What flows on from one dependency to another is not part of either. To an input that no dependency covers, zeros are given.
+    """
+    lost = uncovered(own.outputs, own.dependencies)
     plain = {t: replace(by_fdiff(t, _block), by_definition=True) for t in own.outputs}
-    derived = vjp_graph(own.outputs, heads, own.dependencies, plain)
-    return [(s, a, d) for (s, a), d in zip(own.adjoints(heads, ()), derived, strict=True)]
+    ends = {t: Override((t,), (), lambda *_: []) for t in own.dependencies}
+    derived = vjp_graph(own.outputs, heads, [*own.dependencies, *lost], {**plain, **ends})
+    given = [*own.adjoints(heads, ()), *((t, zero_adjoint(t, ())) for t in lost)]
+    return [(s, a, d) for (s, a), d in zip(given, derived, strict=True)]
 
 
 def _block(output: Tensor, input: Tensor, head: Tensor) -> Tensor:

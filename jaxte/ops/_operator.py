@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import jax
@@ -86,9 +86,29 @@ def operator(build: Callable[P, R]) -> Lifted[P, R]:
                 f"te.ops.{build.__name__} of the Tensor {tensors[0].name} and an array of shape {arrays[0].shape}: give "
                 "Tensors only or arrays only; an array enters a definition as te.placeholder(array.shape, array.dtype)"
             )
-        return run(**{n: v if n in operands else _static(v) for n, v in bound.arguments.items()})
+        kind = _kind_of_weak(leaf for leaf in given if isinstance(leaf, (np.ndarray, np.generic, jax.Array)))
+        return run(
+            **{n: _strong(v, kind) if n in operands else _static(v) for n, v in bound.arguments.items()}
+        )
 
     return call  # type: ignore[return-value]
+
+
+def _kind_of_weak(arrays: Iterable[Any]) -> Any:
+    """The dtype of a weakly typed float among ``arrays``, which gives way to the other operands as it does in JAX; None without one."""
+    found = list(arrays)
+    return jax.numpy.result_type(*found) if any(map(_is_weak, found)) else None
+
+
+def _is_weak(value: Any) -> bool:
+    return isinstance(value, jax.Array) and value.weak_type and jax.numpy.issubdtype(value.dtype, np.inexact)
+
+
+def _strong(value: Any, kind: Any) -> Any:
+    """An operand whose weakly typed floats have the dtype ``kind``."""
+    if isinstance(value, (list, tuple)):
+        return type(value)([_strong(v, kind) for v in value])
+    return jax.lax.convert_element_type(value, kind) if kind is not None and _is_weak(value) else value
 
 
 def _check_static(what: str, name: str, value: Any, annotation: str) -> None:

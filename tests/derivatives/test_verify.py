@@ -8,7 +8,7 @@ import pytest
 
 import jaxte as te
 
-X, W = te.placeholder((4,), name="X"), te.placeholder((4,), name="W")
+X, W, H = (te.placeholder((4,), name=name) for name in "XWH")
 
 
 def softmax() -> te.Tensor:
@@ -94,3 +94,29 @@ def test_a_region_and_what_cannot_be_drawn() -> None:
     assert te.verify_override(taken, {taken: ([X], scattered)}, feeds={i: [0, 2, 2, 1]})
     with pytest.raises(te.DifferentiationError, match=r"no override in this graph"):
         te.verify_override(taken)
+
+
+def test_what_flows_on_from_one_dependency_to_another_is_no_part_of_an_adjoint() -> None:
+    z = te.compute((4,), lambda i: X[i] * W[i], "Z")
+    y = te.compute((4,), lambda i: z[i] * W[i], "Y")
+
+    def once(y, inputs, head):
+        return [te.compute((4,), lambda i, t=t: t[i] * head[i], "d") for t in (W, z)]
+
+    right, twice = ({y: ([z, W], fn)} for fn in (once, lambda y, inputs, head: te.gradient(y, inputs, head)))
+    point = {X: np.float32([1, 2, 3, 4]), W: np.float32([4, 3, 2, 1]), H: np.ones(4, "float32")}
+    exact = te.evaluate(te.gradient(y, [W], H), point)[0]
+    for override, same in ((right, True), (twice, False)):
+        found = te.verify_override(y, override)
+        given = te.evaluate(te.differentiate(y, [W], H, override=override)[0], point)
+        assert bool(found) == np.allclose(given, exact) == same
+    assert found.difference is not None and found.difference.adjoint is W
+
+
+def test_an_input_that_is_left_out_is_a_difference() -> None:
+    y = te.compute((4,), lambda i: X[i] * W[i], "Y")
+    found = te.verify_override(y, {y: ([X], lambda y, inputs, head: [W * head])})
+    assert found.exact == ("dX of Y",)
+    assert found.difference is not None and found.difference.adjoint is W and found.difference.given == 0
+    through = te.compute((4,), lambda i: X[i] * te.stop_gradient(W[i]), "T")
+    assert te.verify_override(through, {through: ([X], lambda y, inputs, head: [W * head])})

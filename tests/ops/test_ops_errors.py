@@ -37,6 +37,8 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "winograd shape": (lambda: ops.conv2d_winograd_without_weight_transform(IMAGE, W), r"W \(4, 2, 3, 3\); give .* \(6, 6, O, C\)"),
     "winograd channels": (lambda: ops.conv2d_winograd_without_weight_transform(IMAGE, tensor(4, 4, 8, 3, name="U"), 2), r"has 4 channels and U \(4, 4, 8, 3\) takes 3"),
     "winograd image": (lambda: ops.conv2d_winograd_without_weight_transform(tensor(1, 4, 2, 6), tensor(4, 4, 8, 4), 2), "is smaller than a kernel of 3 by 3"),
+    "slices without steps": (lambda: ops.strided_slice(X, (0,), (2,), (0,)), r"strided_slice: strides=\(0,\); give positive or negative strides"),
+    "slices of one axis": (lambda: ops.strided_slice(X, (0, 1), (2, 2), axes=(1, -2)), r"strided_slice: axis=\(1, -2\) names an axis twice"),
     "resize method": (lambda: ops.resize(IMAGE, 3, "linear"), "resize: method='linear'; give one of 'nearest', 'bilinear', 'bicubic'"),
     "resize align": (lambda: ops.resize(IMAGE, 3, align="corners"), "align='corners'; give one of 'half_pixel'"),
     "resize size": (lambda: ops.resize(IMAGE, (3, 0)), r"resize: size=0: give at least 1"),

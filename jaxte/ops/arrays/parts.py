@@ -75,7 +75,7 @@ def strided_slice(
     Formula: ``y[i] = x[begin + stride * i]``
 
     Raises:
-        ShapeError: numbers of entries that differ, an axis out of range.
+        ShapeError: numbers of entries that differ, an axis out of range or named twice, a stride of 0.
 
     Source: ``jax.lax.slice; Python's slices``.
 
@@ -83,6 +83,7 @@ def strided_slice(
         >>> te.ops.strided_slice(np.arange(5), (4,), (0,), (-2,)).tolist()
         [4, 2]
     """
+    normal_axes(axes, x.ndim, "strided_slice")  # Each is there, and none twice; their order is that of the entries.
     chosen = range(len(begin)) if axes is None else [normal_axis(a, x.ndim, "strided_slice") for a in axes]
     steps = [1] * len(begin) if strides is None else strides
     if not len(begin) == len(end) == len(steps) == len(chosen) or len(begin) > x.ndim:
@@ -90,6 +91,8 @@ def strided_slice(
             f"te.ops.strided_slice of {x.name} {shape_text(x.shape)}: begin, end and strides have {len(begin)}, "
             f"{len(end)} and {len(steps)} entries; give one for each axis that is sliced"
         )
+    if 0 in steps:
+        raise ShapeError(f"te.ops.strided_slice: strides={tuple(steps)}; give positive or negative strides")
     ranges: dict[int, range] = {}
     for a, lo, hi, step in zip(chosen, begin, end, steps, strict=True):
         extent = static_int(x.shape[a], f"te.ops.strided_slice: extent of axis {a} of {x.name}")
