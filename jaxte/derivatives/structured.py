@@ -298,4 +298,4 @@ def _places(axes: Sequence[Axis], term: Term, rows: int, shape: Sequence[int]) -
         column = column * extent + index
     at = column if held is TRUE else call(SELECT, held, column, Const(-1))
     found: np.ndarray = interpret(Compute("columns", own, cast(at, "int32")), {})
-    return found.reshape(rows, -1).astype(np.int64)
+    return found.reshape(rows, math.prod(found.shape[len(axes) :])).astype(np.int64)

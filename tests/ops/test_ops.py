@@ -237,7 +237,10 @@ def test_weakly_typed_floats_give_way_to_other_operands() -> None:
     x = jnp.ones(3, jnp.bfloat16)
     for ours, plain in (
         (lambda a: ops.multiply(a, x), lambda a: a * x),
-        (lambda a: ops.concatenate([x, ops.where(x > 0, a, x)]), lambda a: jnp.concatenate([x, jnp.where(x > 0, a, x)])),
+        (
+            lambda a: ops.concatenate([x, ops.where(x > 0, a, x)]),
+            lambda a: jnp.concatenate([x, jnp.where(x > 0, a, x)]),
+        ),
         (lambda a: ops.add(a, jnp.arange(3)), lambda a: a + jnp.arange(3)),
     ):
         found, meant = jax.jit(ours)(2.5), jax.jit(plain)(2.5)

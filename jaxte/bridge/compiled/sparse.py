@@ -75,7 +75,7 @@ class SparseJacobian:
                 f"the values of {self!r} take {len(self.inputs)} arrays ({names}), but {len(arrays)} were given"
             )
         own = self.structure
-        if not own.values:
+        if not own.nnz:
             return jnp.zeros((0,), own.output.dtype)
         strong = [
             jax.lax.convert_element_type(jnp.asarray(a), t.dtype)

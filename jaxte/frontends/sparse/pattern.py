@@ -122,12 +122,12 @@ class Coloured:
         if self.pushes:
             y, push = jax.linearize(f, x)
             given = jnp.asarray(seeds, x.dtype).reshape(self.count, *x.shape)
-            found = jax.vmap(push)(given).reshape(self.count, -1)
+            found, width = jax.vmap(push)(given), y.size
         else:
             y, pull = jax.vjp(f, x)
             given = jnp.asarray(seeds, y.dtype).reshape(self.count, *y.shape)
-            found = jax.vmap(lambda h: pull(h)[0])(given).reshape(self.count, -1)
-        return found.reshape(-1)[self.colours[own] * (found.shape[1]) + other]
+            found, width = jax.vmap(lambda h: pull(h)[0])(given), x.size
+        return found.reshape(-1)[self.colours[own] * width + other]
 
 
 def is_pulled(closed: Any) -> bool:

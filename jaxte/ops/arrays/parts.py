@@ -83,7 +83,9 @@ def strided_slice(
         >>> te.ops.strided_slice(np.arange(5), (4,), (0,), (-2,)).tolist()
         [4, 2]
     """
-    normal_axes(axes, x.ndim, "strided_slice")  # Each is there, and none twice; their order is that of the entries.
+    normal_axes(
+        axes, x.ndim, "strided_slice"
+    )  # Each is there, and none twice; their order is that of the entries.
     chosen = range(len(begin)) if axes is None else [normal_axis(a, x.ndim, "strided_slice") for a in axes]
     steps = [1] * len(begin) if strides is None else strides
     if not len(begin) == len(end) == len(steps) == len(chosen) or len(begin) > x.ndim:

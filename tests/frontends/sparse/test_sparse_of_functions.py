@@ -194,3 +194,17 @@ def test_errors_say_what_where_and_the_remedy() -> None:
         te.jacobian(lambda x: (x, x), sparse=True)(x)
     with pytest.raises(te.ArgumentError, match="as many elements as it takes"):
         te.diagonal(lambda x: x[:2])(x)
+
+
+@pytest.mark.parametrize("size", (0, 3))
+@pytest.mark.parametrize(
+    "f", (lambda x: x[:0] ** 2, lambda x: jnp.sort(x), lambda x: jnp.ones(2) * jnp.sum(x**2))
+)
+def test_results_and_arguments_without_elements(f: Callable[[Any], Any], size: int) -> None:
+    x = jnp.arange(1.0, 1.0 + size)
+    expected = jax.jacobian(f)(x)
+    np.testing.assert_allclose(te.jacobian(f, sparse=True)(x).todense(), expected)
+    if expected.shape[0] == size:
+        assert te.diagonal(f)(x).shape == x.shape
+    hessian = te.hessian(lambda x: jnp.sum(f(x)), sparse=True)(x)
+    np.testing.assert_allclose(hessian.todense(), jax.hessian(lambda x: jnp.sum(f(x)))(x))
