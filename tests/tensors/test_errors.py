@@ -78,6 +78,7 @@ def define(fn, shape=(8,)):
         (define(lambda i: np.exp(V[i])), te.DefinitionError, "np.exp is a function of arrays.*te.exp"),
         (define(lambda i: np.maximum(V[i], 0)), te.DefinitionError, "np.maximum .* te.maximum"),
         (define(lambda i: np.where(V[i] > 0, V[i], 0)), te.DefinitionError, "te.select for np.where"),
+        (lambda: jnp.asarray(V), te.DefinitionError, "an array of JAX is asked for.*te.constant"),
         (lambda: np.sum(V), te.DefinitionError, "np.sum is a function of arrays.*te.reduce_axis"),
         (lambda: np.add.reduce(V), te.DefinitionError, "np.add is a function of arrays"),
         (define(lambda i: np.ones(8) * V[i]), te.DefinitionError, "arrays enter a definition as te.placeholder"),
