@@ -32,7 +32,7 @@ from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
-from tests.loops import random_sweeps
+from tests.loops import random_eliminations, random_sweeps
 from tests.loops.agreement import assert_agrees, assert_nodes_agree
 from tests.loops.random_programs import arguments as loop_arguments
 from tests.loops.random_programs import random_program
@@ -153,6 +153,12 @@ def sweeps_by_nodes(seed: int, _: int) -> Details:
     return {}
 
 
+def eliminations_by_nodes(seed: int, _: int) -> Details:
+    """A random elimination, as :func:`sweeps_by_nodes`."""
+    assert_nodes_agree(random_eliminations.random_eliminations(seed), random_eliminations.arguments(seed))
+    return {}
+
+
 def exclusions(f: RandomExclusions, seed: int) -> Details:
     """Second derivatives of one half."""
     return check_exclusions(f, order=1 + seed % 2)
@@ -212,6 +218,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "loops": (loops, int),
     "loops-nodes": (loops_by_nodes, int),
     "loops-sweeps": (sweeps_by_nodes, int),
+    "loops-eliminations": (eliminations_by_nodes, int),
     "hessian": (check_hessian, {"stages": (1, 2)}),
     "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),

@@ -136,6 +136,35 @@ def of_a_dtype(x):
     return w * x, np.var(z) + np.linalg.norm(z), np.asarray(x) * 2
 
 
+def extrema(A, x):
+    best = np.zeros(len(A))
+    for i in range(len(A)):
+        best[i] = A[i, np.argmax(A[i])]
+    k = np.argmin(A, axis=0)
+    return best, A[k[1], 1] * x[x.argmax()], A.reshape(9)[np.argmax(A)]
+
+
+def first_of_equal_ones(n):
+    return np.argmax(n), np.argmin(n), np.argmax(np.sqrt(n - 1.0))
+
+
+def letters(A, B, x):
+    rows = np.zeros(3)
+    for i in range(3):
+        rows[i] = np.einsum("j,j->", A[i], x)
+    turned = np.einsum("ij->ji", A)
+    A[0, 1] = 2.0 * x[0]
+    return (
+        A,
+        rows,
+        np.einsum("ij,jk", A, B),
+        np.einsum("ij,jk,k->i", A, B, x),
+        np.einsum("ii", A),
+        turned[1],
+        np.einsum("i,j->ij", x, x),
+    )
+
+
 def numbers(*shapes):
     rng = np.random.default_rng(5)
     return [rng.normal(size=s) for s in shapes]
@@ -157,12 +186,25 @@ CASES = [
     (in_several_places, [np.array([0.7]), *numbers((3,))]),
     (in_several_places, [np.array([11.0]), *numbers((3,))]),
     (butterflies, numbers((4,), (4,))),
+    (extrema, numbers((3, 3), (3,))),
+    (letters, numbers((3, 3), (3, 3), (3,))),
 ]
 
 
 @pytest.mark.parametrize(("fn", "args"), CASES)
 def test_functions_of_whole_arrays_agree_with_numpy_and_with_differences(fn, args) -> None:
     assert_nodes_agree(fn, args)
+
+
+def test_positions_of_extrema_are_the_first_ones() -> None:
+    for own in (
+        np.array([3.0, 1.0, 3.0, 1.0]),
+        np.array([0.0, 2.0, 5.0]),
+        np.array([[1.0, 4.0], [4.0, 0.5]]),
+    ):
+        with np.errstate(invalid="ignore"):
+            expected = first_of_equal_ones(own)
+        assert [int(k) for k in te.loops(first_of_equal_ones)(own)] == [int(k) for k in expected]
 
 
 def test_what_both_branches_of_a_choice_write_is_no_recurrence() -> None:
@@ -209,6 +251,34 @@ def counts_data(x):
     return n
 
 
+def fills_a_list(x):
+    out = [0.0] * 4
+    for i in range(4):
+        out[i] = 2.0 * x[i]
+    return out
+
+
+def changes_a_list(x):
+    """Its second value is an element of ``x``, which stays what it is."""
+    own = [x[0], x[1]]
+    own[1] = 5.0
+    return x
+
+
+def adds_to_a_list(x):
+    own = [x[0], x[1]]
+    own[1] += 5.0
+    return x
+
+
+def of_dots(x):
+    return np.einsum("...i->...", x)
+
+
+def of_other_ranks(x):
+    return np.einsum("ij,j->i", x, x)
+
+
 def along_rows(x):
     return np.std(x, axis=0)
 
@@ -220,6 +290,11 @@ def along_rows(x):
         (writes_outside, "WEIGHTS is no argument and no array of the function", "WEIGHTS[0]"),
         (reads_by_mask, "how many elements a mask chooses is data", "x > 0"),
         (grows, "a list stays as it is", "out.append"),
+        (fills_a_list, "the values of a list stay as they are; make an array", "out[i]"),
+        (changes_a_list, "the values of a list stay as they are; make an array", "own[1]"),
+        (adds_to_a_list, "the values of a list stay as they are; make an array", "own[1]"),
+        (of_dots, "np.einsum of letters", "np.einsum("),
+        (of_other_ranks, "np.einsum: 'ij' of an array of 1 axes", "np.einsum("),
         (holds_not, "three numbers are wanted", "len(x) == 3"),
         (counts_data, "a while loop has no bound that is known", "while n > 1:"),
     ],

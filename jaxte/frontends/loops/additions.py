@@ -49,6 +49,7 @@ class Additions(Assignments):
         self._add(op, place, value, node, BINARY[type(node.op)])
 
     def _place(self, target: ast.expr) -> Read | Block:
+        self.refuse_lists(target)
         own = self.value(target)
         if isinstance(own, Variable):
             return self.block(own, target) if own.shape else self.read(own, (), target)

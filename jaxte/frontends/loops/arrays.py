@@ -8,14 +8,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
 
 from jaxte.frontends.loops.elements import Elements
 from jaxte.frontends.loops.values import Block, is_number, is_static
-from jaxte.lang import dtypes, functions
+from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.sets.affine import normal
@@ -33,14 +32,6 @@ class Arrays(Elements):
     @abstractmethod
     def prefixes(self, op: str, own: Block, place: int, node: Any) -> Block:
         """The reductions of all elements up to each along one axis."""
-
-    def whole(self, name: str, args: Sequence[Any], words: dict[str, Any], node: Any) -> Any:
-        """``np.name(*args, **words)``, where an element of it is an element of its arguments."""
-        try:
-            signature(WHOLE[name]).bind(self, node, *args, **words)
-        except TypeError:
-            raise DefinitionError(f"np.{name} is not known with these arguments; write a loop") from None
-        return WHOLE[name](self, node, *args, **words)
 
     def listed(self, values: Sequence[Any], node: Any) -> Block:
         """A list as an array."""
@@ -95,14 +86,14 @@ def _are_numbers(values: Any) -> bool:
     return is_number(values) and not isinstance(values, Expr)
 
 
-def _block(own: Any, name: str, rank: int | None = None) -> Block:
+def block_of(own: Any, name: str, rank: int | None = None) -> Block:
     if not isinstance(own, Block) or (rank is not None and len(own.shape) != rank):
         wanted = "an array" if rank is None else f"an array of {rank} axes"
         raise DefinitionError(f"np.{name} of {wanted} is known here")
     return own
 
 
-def _view(own: Block, shape: Sequence[Expr], places: Callable[[Sequence[Expr]], Sequence[Expr]]) -> Block:
+def viewed(own: Block, shape: Sequence[Expr], places: Callable[[Sequence[Expr]], Sequence[Expr]]) -> Block:
     return Block(tuple(shape), lambda at: own.element([normal(i) for i in places(at)]), own.of)
 
 
@@ -133,7 +124,7 @@ def _linspace(reader: Arrays, node: Any, start: Any, stop: Any, num: int = 50) -
 
 def _joined(reader: Arrays, node: Any, parts: Any, axis: int = 0) -> Block:
     """``np.concatenate``."""
-    own = [_block(reader.as_operand(p, node), "concatenate") for p in parts]
+    own = [block_of(reader.as_operand(p, node), "concatenate") for p in parts]
     place = axis % len(own[0].shape)
     ends = [as_expr(0)]
     for part in own:
@@ -162,29 +153,29 @@ def _stacked(reader: Arrays, node: Any, parts: Any, axis: int = 0) -> Block:
 
 
 def _transpose(reader: Arrays, node: Any, a: Any, axes: Any = None) -> Block:
-    own = _block(a, "transpose")
+    own = block_of(a, "transpose")
     order = list(range(len(own.shape)))[::-1] if axes is None else [int(n) for n in axes]
     shape = [own.shape[n] for n in order]
-    return _view(own, shape, lambda at: [at[order.index(n)] for n in range(len(order))])
+    return viewed(own, shape, lambda at: [at[order.index(n)] for n in range(len(order))])
 
 
 def _flip(reader: Arrays, node: Any, m: Any, axis: int | None = None) -> Block:
-    own = _block(m, "flip")
+    own = block_of(m, "flip")
     places = range(len(own.shape)) if axis is None else [axis % len(own.shape)]
-    return _view(
+    return viewed(
         own, own.shape, lambda at: [own.shape[n] - 1 - i if n in places else i for n, i in enumerate(at)]
     )
 
 
-def _reshape(reader: Arrays, node: Any, a: Any, *shape: Any) -> Block:
-    own = _block(a, "reshape")
+def reshaped(reader: Arrays, node: Any, a: Any, *shape: Any) -> Block:
+    own = block_of(a, "reshape")
     wanted = [as_expr(e) for e in (shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape)]
-    size = _product(own.shape)
+    size = product(own.shape)
     free = [n for n, e in enumerate(wanted) if isinstance(e, Const) and e.value == -1]
     if free:
-        rest = _product([e for n, e in enumerate(wanted) if n not in free])
+        rest = product([e for n, e in enumerate(wanted) if n not in free])
         wanted[free[0]] = normal(size // rest)
-    if normal(_product(wanted) - size) is not as_expr(0):
+    if normal(product(wanted) - size) is not as_expr(0):
         raise DefinitionError("np.reshape keeps the number of elements")
 
     def places(at: Sequence[Expr]) -> list[Expr]:
@@ -197,19 +188,19 @@ def _reshape(reader: Arrays, node: Any, a: Any, *shape: Any) -> Block:
             flat = normal(flat) // extent
         return [*([flat] if own.shape else []), *found[::-1]]
 
-    return _view(own, wanted, places)
+    return viewed(own, wanted, places)
 
 
 def _ravel(reader: Arrays, node: Any, a: Any) -> Block:
-    return _reshape(reader, node, a, -1)
+    return reshaped(reader, node, a, -1)
 
 
 def _flatten(reader: Arrays, node: Any, a: Any) -> Block:
-    own = _reshape(reader, node, a, -1)
+    own = reshaped(reader, node, a, -1)
     return Block(own.shape, own.element)
 
 
-def _product(extents: Sequence[Expr]) -> Expr:
+def product(extents: Sequence[Expr]) -> Expr:
     found: Expr = as_expr(1)
     for extent in extents:
         found = normal(found * extent)
@@ -217,9 +208,9 @@ def _product(extents: Sequence[Expr]) -> Expr:
 
 
 def _diag(reader: Arrays, node: Any, v: Any, k: int = 0) -> Block:
-    own = _block(v, "diag")
+    own = block_of(v, "diag")
     if len(own.shape) == 2:
-        return _diagonal(reader, node, own, k)
+        return diagonal(reader, node, own, k)
     size = normal(own.shape[0] + abs(k))
     first = max(k, 0)
 
@@ -230,11 +221,11 @@ def _diag(reader: Arrays, node: Any, v: Any, k: int = 0) -> Block:
     return Block((size, size), element)
 
 
-def _diagonal(reader: Arrays, node: Any, a: Any, offset: int = 0) -> Block:
-    own = _block(a, "diagonal", 2)
+def diagonal(reader: Arrays, node: Any, a: Any, offset: int = 0) -> Block:
+    own = block_of(a, "diagonal", 2)
     down, right = max(-offset, 0), max(offset, 0)
     length = functions.minimum(own.shape[0] - down, own.shape[1] - right)
-    return _view(own, [normal(as_expr(length))], lambda at: [at[0] + down, at[0] + right])
+    return viewed(own, [normal(as_expr(length))], lambda at: [at[0] + down, at[0] + right])
 
 
 # --- what elements are of a whole array
@@ -242,7 +233,7 @@ def _diagonal(reader: Arrays, node: Any, a: Any, offset: int = 0) -> Block:
 
 def _triangle(is_lower: bool) -> Callable[..., Block]:
     def made(reader: Arrays, node: Any, m: Any, k: int = 0) -> Block:
-        own = _block(m, "tril", 2)
+        own = block_of(m, "tril", 2)
 
         def element(at: Sequence[Expr]) -> Expr:
             test = at[1] - at[0] <= k if is_lower else at[1] - at[0] >= k
@@ -254,7 +245,7 @@ def _triangle(is_lower: bool) -> Callable[..., Block]:
 
 
 def _roll(reader: Arrays, node: Any, a: Any, shift: Any, axis: int | None = None) -> Block:
-    own = _block(a, "roll", 1 if axis is None else None)
+    own = block_of(a, "roll", 1 if axis is None else None)
     place = 0 if axis is None else axis % len(own.shape)
     return Block(own.shape, lambda at: own.element([
         normal((i - shift) % own.shape[place]) if n == place else i for n, i in enumerate(at)
@@ -262,7 +253,7 @@ def _roll(reader: Arrays, node: Any, a: Any, shift: Any, axis: int | None = None
 
 
 def _difference(reader: Arrays, node: Any, a: Any) -> Block:
-    own = _block(a, "diff")
+    own = block_of(a, "diff")
 
     def element(at: Sequence[Expr]) -> Expr:
         return own.element([*at[:-1], normal(at[-1] + 1)]) - own.element(at)
@@ -271,7 +262,7 @@ def _difference(reader: Arrays, node: Any, a: Any) -> Block:
 
 
 def _cross(reader: Arrays, node: Any, a: Any, b: Any) -> Block:
-    u, v = _block(a, "cross", 1), _block(b, "cross", 1)
+    u, v = block_of(a, "cross", 1), block_of(b, "cross", 1)
 
     def minor(n: int) -> Callable[[], Expr]:
         i, j = as_expr((n + 1) % 3), as_expr((n + 2) % 3)
@@ -280,46 +271,8 @@ def _cross(reader: Arrays, node: Any, a: Any, b: Any) -> Block:
     return Block((as_expr(3),), lambda at: reader.one_of(at[0], [minor(n) for n in range(3)]))
 
 
-# --- sums
-
-
-def _trace(reader: Arrays, node: Any, a: Any) -> Any:
-    return reader.summed("sum", _diagonal(reader, node, a), 1, node)
-
-
-def _square(value: Expr) -> Expr:
-    return functions.abs(value) ** 2 if dtypes.is_complex(value.dtype) else value**2
-
-
-def _norm(reader: Arrays, node: Any, x: Any) -> Any:
-    own = _block(x, "linalg.norm")
-    squares = Block(own.shape, lambda at: _square(own.element(at)))
-    return functions.sqrt(reader.summed("sum", squares, len(own.shape), node))
-
-
-def _variance(reader: Arrays, node: Any, a: Any, ddof: int = 0) -> Any:
-    own = _block(a, "var")
-    size, rank = functions.cast(_product(own.shape), reader.default), len(own.shape)
-    mean = reader.summed("sum", own, rank, node) / size
-    squares = Block(own.shape, lambda at: _square(own.element(at) - mean))
-    return reader.summed("sum", squares, rank, node) / (size - ddof)
-
-
-def _deviation(reader: Arrays, node: Any, a: Any, ddof: int = 0) -> Any:
-    return functions.sqrt(_variance(reader, node, a, ddof))
-
-
-def _cumulative(op: str) -> Callable[..., Block]:
-    def made(reader: Arrays, node: Any, a: Any, axis: int | None = None) -> Block:
-        own = _block(a, "cumsum", 1 if axis is None else None)
-        return reader.prefixes(op, own, 0 if axis is None else axis % len(own.shape), node)
-
-    return made
-
-
-WHOLE: dict[str, Callable[..., Any]] = {
+MADE: dict[str, Callable[..., Any]] = {
     "eye": _eye, "identity": _eye, "arange": _arange, "linspace": _linspace, "concatenate": _joined, "stack": _stacked, "transpose": _transpose,
-    "flip": _flip, "reshape": _reshape, "ravel": _ravel, "flatten": _flatten,
-    "diag": _diag, "diagonal": _diagonal, "tril": _triangle(True), "triu": _triangle(False), "roll": _roll, "diff": _difference, "cross": _cross,
-    "trace": _trace, "norm": _norm, "var": _variance, "std": _deviation, "cumsum": _cumulative("sum"), "cumprod": _cumulative("prod"),
+    "flip": _flip, "reshape": reshaped, "ravel": _ravel, "flatten": _flatten,
+    "diag": _diag, "diagonal": diagonal, "tril": _triangle(True), "triu": _triangle(False), "roll": _roll, "diff": _difference, "cross": _cross,
 }  # fmt: skip

@@ -117,6 +117,7 @@ class Assignments(Calls):
             return
         if not isinstance(target, ast.Subscript):
             raise self.fault(target, "a name, an element or a slice is assigned")
+        self.refuse_lists(target)
         place = self.value(target)
         if isinstance(value, Variable):
             value = self.as_operand(value, node)
@@ -129,6 +130,14 @@ class Assignments(Calls):
             self.recorder.put(self.variable_of(place), place.indices, value, span, None)
         else:
             raise self.fault(target, "this is nothing that can be written")
+
+    def refuse_lists(self, target: ast.expr) -> None:
+        """Elements of lists are values, which are not written."""
+        if isinstance(target, ast.Subscript) and isinstance(self.value(target.value), (tuple, list)):
+            raise self.fault(
+                target,
+                "the values of a list stay as they are; make an array, by np.array([...]) or np.zeros, and write its elements",
+            )
 
     def variable_of(self, read: Read) -> Variable:
         return next(v for v in self.recorder.variables.values() if v.cell is read.tensor)

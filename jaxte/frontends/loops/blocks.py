@@ -20,8 +20,8 @@ Scheduled = tuple[list[list[Equation]], list[Clocks | Nest | None]]
 def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks | Nest | None]]:
     """The equations in blocks, with their clocks.
 
-    If sums in a block leave it without fixed lags, the program is read once more with these additions as writes (those that are summed over all iterations so far), and that is taken unless it computes more; without
-    any clock, as often as there are others.
+    If sums in a block leave it without fixed lags, the program is read once more with these additions as writes (those that are summed over all iterations so far), and that is taken unless it computes more; where
+    the block has no clock, as often as there are others. Blocks are asked one after the other: a triangular solve behind an elimination stays a sum.
     """
     flow, (blocks, clocks) = _best(flow)
     if any(c.shared and not c.around for c in flow.contents_of(_open_equations(blocks))):
@@ -29,25 +29,49 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
         if elements(_open_equations(rows[0])) < elements(_open_equations(blocks)):
             flow, (blocks, clocks) = apart, rows
     plain: set[int] = set()
-    while not _are_fixed(blocks, clocks):
-        more = flow.additions_in(_loose(clocks)) - plain
-        more = more or flow.additions_in(_open_equations(blocks)) - plain
-        if not more:
-            break
-        plain |= more
-        other, rows = _best(Dataflow(flow.program, plain), plain)
-        has_clocks = all(c for b, c in zip(blocks, clocks, strict=True) if is_open(b))
-        if has_clocks and (not _are_fixed(*rows) or _is_leaner(blocks, rows[0])):
-            break
-        flow, (blocks, clocks) = other, rows
+    left: set[int] = set()  # additions that stay sums
+    while (found := _next_loose(flow, blocks, clocks, plain | left)) is not None:
+        more, has_clocks, of_block = found
+        other, rows = _best(Dataflow(flow.program, plain | more), plain | more)
+        if has_clocks and (
+            _loose_blocks(*rows) >= _loose_blocks(blocks, clocks) or _is_leaner(blocks, rows[0])
+        ):
+            left |= of_block
+        else:
+            plain |= more
+            flow, (blocks, clocks) = other, rows
     return flow, blocks, clocks
+
+
+def _next_loose(
+    flow: Dataflow,
+    blocks: Sequence[Sequence[Equation]],
+    clocks: Sequence[Clocks | Nest | None],
+    known: Collection[int],
+) -> tuple[set[int], bool, set[int]] | None:
+    """Additions of the first block without fixed lags that has any but those ``known``: the next to be writes, whether the block has clocks, and all of it."""
+    for block, own in zip(blocks, clocks, strict=True):
+        if is_open(block) and (own is None or not own.is_fixed):
+            every = flow.additions_in(block)
+            more = flow.additions_in(_loose([own])).difference(known) or every.difference(known)
+            if more:
+                return more, own is not None, every
+    return None
+
+
+def _loose_blocks(
+    blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | Nest | None]
+) -> tuple[int, int]:
+    """How many recurrences have no clocks, and how many read their tensors no fixed number of steps ago."""
+    own = [c for b, c in zip(blocks, clocks, strict=True) if is_open(b)]
+    return sum(c is None for c in own), sum(c is None or not c.is_fixed for c in own)
 
 
 def _best(flow: Dataflow, plain: Collection[int] = (), nested: bool = False) -> tuple[Dataflow, Scheduled]:
     """``flow`` with its blocks, without equations of whole arrays where these leave it without fixed lags: isl has put steps together that follow in another way."""
     found = _scheduled(flow)
     wholes = any(content.around for content in flow.contents_of(_open_equations(found[0])))
-    if _are_fixed(*found) or not wholes:
+    if not _loose_blocks(*found)[1] or not wholes:
         return flow, found
     flow = Dataflow(flow.program, plain, nested, whole=False)
     return flow, _scheduled(flow)
@@ -57,11 +81,6 @@ def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[E
     """Whether the recurrences of ``blocks`` have fewer elements than those of ``others`` and add up no more terms, as the rows of a factorisation."""
     own, other = _open_equations(blocks), _open_equations(others)
     return elements(own) < elements(other) and sum(map(_terms, own)) <= sum(map(_terms, other))
-
-
-def _are_fixed(blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | Nest | None]) -> bool:
-    """Whether each recurrence reads its tensors a fixed number of steps ago."""
-    return all(c is not None and c.is_fixed for b, c in zip(blocks, clocks, strict=True) if is_open(b))
 
 
 def _loose(clocks: Sequence[Clocks | Nest | None]) -> list[Equation]:

@@ -6,14 +6,16 @@ import ast
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from inspect import signature
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.arrays import WHOLE, Arrays
+from jaxte.frontends.loops.arrays import Arrays
 from jaxte.frontends.loops.expressions import SPEAKS
 from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.totals import WHOLE
 from jaxte.frontends.loops.values import (
     ALLOCATIONS,
     LIBRARIES,
@@ -26,12 +28,14 @@ from jaxte.frontends.loops.values import (
     function_of,
 )
 from jaxte.lang import functions
+from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.walk import free_axes, reads_of
 
 _CASTS = (float, int, bool, complex)
 METHODS = (
     "reshape", "ravel", "flatten", "transpose", "diagonal", "trace", "std", "var", "cumsum", "cumprod",
+    "argmax", "argmin",
 )  # fmt: skip
 
 
@@ -75,6 +79,14 @@ class Calls(Arrays):
                 return Block((*a.shape, *b.shape), lambda at: a.element(at[:1]) * b.element(at[1:]))
             return self.product(a, b, node)
         return self.applied(target, node)
+
+    def whole(self, name: str, args: Sequence[Any], words: dict[str, Any], node: Any) -> Any:
+        """``np.name(*args, **words)``, where an element of it is an element of its arguments."""
+        try:
+            signature(WHOLE[name]).bind(self, node, *args, **words)
+        except TypeError:
+            raise DefinitionError(f"np.{name} is not known with these arguments; write a loop") from None
+        return WHOLE[name](self, node, *args, **words)
 
     def applied(self, target: Any, node: ast.Call) -> Any:
         """A function of scalars, applied to numbers or elements."""

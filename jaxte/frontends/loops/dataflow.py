@@ -16,9 +16,10 @@ from jaxte.lang.budget import Exhausted
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
 from jaxte.lang.functions import logical_or, select
-from jaxte.lang.graphs import identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.accesses import Access, Content, Source
+from jaxte.sets.domain import IntegerSet
 from jaxte.sets.flow import Flow
 from jaxte.tensors.reducers import builtin_reducer
 
@@ -203,9 +204,13 @@ class Dataflow:
         """Whether each element is read once in each iteration of the loops around."""
         variable = self.program.variables[int(access.array[1:])]
         inner = access.axes[len(access.axes) - len(access.indices) :]
-        return not access.conditions and all(
-            index is axis and axis.extent is as_expr(extent)
-            for index, axis, extent in zip(access.indices, inner, variable.shape, strict=True)
+        return (
+            not access.conditions
+            and len(inner) == len(access.indices)
+            and all(
+                index is axis and axis.extent is as_expr(extent)
+                for index, axis, extent in zip(access.indices, inner, variable.shape, strict=True)
+            )
         )
 
     def _result(self, variable: Variable) -> Equation:
@@ -319,11 +324,10 @@ class Dataflow:
         fewer: dict[Equation, tuple[Equation, list[int]]] = {}
         for key, own in self._equations.items():
             if isinstance(key, Content) and not key.shared and own not in self.results:
-                used = {*free_axes(own.body), *free_axes(own.domain)}
-                places = [n for n, axis in enumerate(own.axes) if axis in used]
-                if len(places) < len(own.axes):
-                    axes = tuple(own.axes[n] for n in places)
-                    fewer[own] = Equation(own.name, axes, own.domain, own.dtype, body=own.body), places
+                domain, axes = _needed(own)
+                if len(axes) < len(own.axes):
+                    places = [n for n, axis in enumerate(own.axes) if among(axis, axes)]
+                    fewer[own] = Equation(own.name, axes, domain, own.dtype, body=own.body), places
 
         def rule(node: Expr) -> Expr:
             if isinstance(node, Read) and isinstance(node.tensor, Stand) and node.tensor.equation in fewer:
@@ -344,6 +348,20 @@ class Dataflow:
         """What arrays hold, of which ``equations`` are."""
         held = {id(e) for e in equations}
         return [key for key, own in self._equations.items() if id(own) in held and isinstance(key, Content)]
+
+
+def _needed(equation: Equation) -> tuple[Expr, tuple[Axis, ...]]:
+    """The axes that the body of ``equation`` has, and its domain over these: where it has a value for some point of the others."""
+    used = set(free_axes(equation.body))
+    own = tuple(a for a in equation.axes if a in used)
+    others = [a for a in equation.axes if a not in used]
+    if any(among(a, others) for a in free_axes(equation.domain)):
+        shadow = IntegerSet([*own, *others], [equation.domain]).shadow(own)
+        if shadow is not None:
+            return shadow, own
+        used.update(free_axes(equation.domain))
+        own = tuple(a for a in equation.axes if a in used)
+    return equation.domain, own
 
 
 def _repeats(statement: Statement) -> int:

@@ -30,6 +30,7 @@ from jaxte.sets.affine import normal
 
 NO_BOUND = "a while loop has no bound that is known; write for t in range(most): if not (...): break, or count in it, as in while t < most and ...: ...; t += 1"
 _MOST_WRITTEN_OUT = 64  # iterations
+_MOST_COLOURS = 4  # of a sweep, whose parts are statements of their own
 
 
 class Ranges(Choices):
@@ -164,7 +165,8 @@ class Ranges(Choices):
         """A loop; ``most`` is data that its counter stays below."""
         values = _numbers(ends, most)
         key = (self.frame.number, "written out", id(node))
-        if values is not None and key in self.forced:
+        coloured = bool(self.recorder.loops) and _is_coloured(name, body) and not jumps_in(body)
+        if values is not None and (key in self.forced or (coloured and len(values) <= _MOST_COLOURS)):
             self._written_out(node, name, values, body)
             return
         own, jumps = list(body), jumps_in(body)
@@ -196,7 +198,10 @@ class Ranges(Choices):
     def _written_out(
         self, node: ast.For | ast.While, name: str, values: range, body: Sequence[ast.stmt]
     ) -> None:
-        """The body once for each of ``values``: a position, a bound or a size is a power of the counter, or another expression that is no sum."""
+        """The body once for each of ``values``: a position, a bound or a size is a power of the counter, or another expression that is no sum.
+
+        So are the colours of a sweep, each of which reads the others: as one statement it would have an element for each colour of each time step.
+        """
         if jumps_in(body):
             raise self.fault(
                 node,
@@ -266,6 +271,13 @@ class Ranges(Choices):
             return None
         known = [v for v in map(self.number, node.args) if is_static(v)]
         return reduce(functions.minimum, known) if len(known) > 1 else known[0] if known else None
+
+
+def _is_coloured(name: str, body: Sequence[ast.stmt]) -> bool:
+    """Whether a loop over ``name`` takes elements in turn, those of which a remainder of positions says so, as a red and black sweep does."""
+    tests = [node.test for statement in body for node in ast.walk(statement) if isinstance(node, ast.If)]
+    named = [t for t in tests if any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(t))]
+    return any(isinstance(n, ast.Mod) for t in named for n in ast.walk(t))
 
 
 def _numbers(ends: tuple[Any, Any, int], most: Any) -> range | None:

@@ -13,6 +13,7 @@ from jaxte.frontends.loops.checks import check
 from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.dataflow import Dataflow
 from jaxte.frontends.loops.given import Made, give_gradient
+from jaxte.frontends.loops.lines import with_lines
 from jaxte.frontends.loops.nests import Nesting
 from jaxte.frontends.loops.program import Equation, Program, Stand
 from jaxte.frontends.loops.rotated import Row, rotated
@@ -46,6 +47,7 @@ def tensors_of(program: Program) -> tuple[Tensor, ...]:
     flow = Dataflow(widened(joined(program)))
     check(flow)
     flow, blocks, clocks = ordered(flow)
+    blocks, clocks = with_lines(blocks, clocks)
     every = [e for block in blocks for e in block]
     making = _Making(every, frozenset(n for own in program.regions for n in own.whole))
     for block, own in zip(blocks, clocks, strict=True):

@@ -1,0 +1,120 @@
+"""Lines of an array that is changed as a whole in each step: the row, or the column, that lies a fixed number of places from the step.
+
+    A[k, i, j] = A[k - 1, i, j] - f[k, i] * A[k - 1, k, j]          r[k, j] = A[k, k + 1, j]
+                                                                    A[k, i, j] = A[k - 1, i, j] - f[k, i] * r[k - 1, j]
+
+An elimination reads nothing else of what earlier steps have left, and neither does who reads the factors in the end. With an equation of its own for each line, the loop stacks lines, and hands
+the array on; and what flows into lines is a line of the adjoint, which enters it in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jaxte.frontends.loops.clocks import Clocks, Edge, Lag, Nest
+from jaxte.frontends.loops.program import Equation, Stand
+from jaxte.lang.expr import Axis, Const, Expr, Read, conjunction
+from jaxte.lang.graphs import among
+from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.sets.affine import normal
+from jaxte.sets.index_forms import is_index
+from jaxte.tensors.recurrences.earlier import decided
+
+_MOST = 4  # lines of one array
+
+
+@dataclass(frozen=True)
+class _Line:
+    """The elements of ``equation`` whose index at ``place`` is its clock and ``distance``."""
+
+    equation: Equation
+    place: int
+    distance: int
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The other axes."""
+        return [a for n, a in enumerate(self.equation.axes) if n != self.place]
+
+
+def with_lines(
+    blocks: Sequence[Sequence[Equation]], clocks: Sequence[Clocks | Nest | None]
+) -> tuple[list[list[Equation]], list[Clocks | Nest | None]]:
+    """``blocks`` and their clocks with such equations; who reads lines reads these."""
+    every = [e for block in blocks for e in block]
+    found: list[list[Equation]] = []
+    timed: list[Clocks | Nest | None] = []
+    for block, own in zip(blocks, clocks, strict=True):
+        more: dict[_Line, Equation] = {}
+        if isinstance(own, Clocks) and own.is_fixed:
+            more = {line: _equation(line, own) for e in block for line in _lines(e, own, every)}
+        found.append([*block, *more.values()])
+        timed.append(_reading(own, more, every) if more and isinstance(own, Clocks) else own)
+    return found, timed
+
+
+def _lines(equation: Equation, clocks: Clocks, readers: Sequence[Equation]) -> list[_Line]:
+    """Those of ``equation`` that something reads: the ones that most reads are of, each read at one of them."""
+    time = clocks.times[equation]
+    if clocks.solved(equation) is None or len(equation.axes) < 2:
+        return []
+    reads = [_lines_of(r, equation, time) for e in readers for r in _reads(e, equation)]
+    found: list[_Line] = []
+    while any(reads):
+        counts = {line: sum(line in own for own in reads) for own in reads for line in own}
+        found.append(max(counts, key=lambda line: counts[line]))
+        reads = [own for own in reads if found[-1] not in own]
+    return found if len(found) <= _MOST else []
+
+
+def _reads(reader: Equation, equation: Equation) -> list[Read]:
+    return [r for r in dict.fromkeys(reads_of(reader.body)) if r.tensor is equation.stand]
+
+
+def _lines_of(read: Read, equation: Equation, time: Expr) -> list[_Line]:
+    """The lines of ``equation`` that all elements of ``read`` lie on."""
+    if not all(is_index(i) for i in read.indices):
+        return []
+    at = substitute(time, dict(zip(equation.axes, read.indices, strict=True)))
+    found = []
+    for place, (axis, index) in enumerate(zip(equation.axes, read.indices, strict=True)):
+        distance = normal(index - at)
+        if isinstance(distance, Const) and not among(axis, free_axes(time)) and free_axes(at):
+            found.append(_Line(equation, place, int(distance.value)))  # type: ignore[arg-type]
+    return found
+
+
+def _equation(line: _Line, clocks: Clocks) -> Equation:
+    own = line.equation
+    axes = tuple(Axis(a.name, 0, a.extent) for a in line.axes)
+    table: dict[Expr, Expr] = dict(zip(line.axes, axes, strict=True))
+    at = normal(substitute(clocks.times[own], table) + line.distance)
+    table[own.axes[line.place]] = at
+    inside = conjunction([at >= 0, at < own.axes[line.place].extent, substitute(own.domain, table)])
+    body = Read(own.stand, [table[a] for a in own.axes])
+    return Equation(own.name, axes, decided(inside), own.dtype, body=body)
+
+
+def _reading(clocks: Clocks, lines: dict[_Line, Equation], readers: Sequence[Equation]) -> Clocks:
+    """The clocks of a block with ``lines``, which all ``readers`` read from here on."""
+    times, lags = dict(clocks.times), dict(clocks.lags)
+    for line, own in lines.items():
+        (read,) = reads_of(own.body)
+        times[own] = substitute(clocks.times[line.equation], dict(zip(line.axes, own.axes, strict=True)))
+        lags[Edge(own, line.equation, read, own.axes, (own.domain,))] = Lag(0, True)
+    arrays = dict.fromkeys(line.equation for line in lines)
+    for reader in readers:
+        table: dict[Expr, Expr] = {}
+        for array, read in [(own, r) for own in arrays for r in _reads(reader, own)]:
+            of_read = _lines_of(read, array, clocks.times[array])
+            for found in [line for line in lines if line in of_read][:1]:
+                rest = [i for n, i in enumerate(read.indices) if n != found.place]
+                table[read] = Read(lines[found].stand, rest)
+        reader.says(substitute(reader.body, table))
+        for edge, lag in clocks.lags.items():
+            if edge.source is reader and edge.read in table:
+                new = table[edge.read]
+                assert isinstance(new, Read) and isinstance(new.tensor, Stand)
+                lags[Edge(reader, new.tensor.equation, new, edge.axes, edge.conditions)] = lag
+    return Clocks(times, lags)

@@ -1,0 +1,132 @@
+"""Eliminations, whose steps change what lies behind a corner, and what is asked of each block of equations alone; sweeps in colours."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from jax import export
+
+import jaxte as te
+from tests.loops.agreement import assert_nodes_agree
+from tests.loops.random_eliminations import arguments, random_eliminations
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def gauss(A, b):
+    n = len(b)
+    for k in range(n - 1):
+        for i in range(k + 1, n):
+            f = A[i, k] / A[k, k]
+            for j in range(k, n):
+                A[i, j] -= f * A[k, j]
+            b[i] -= f * b[k]
+    x = np.zeros(n)
+    for i in range(n - 1, -1, -1):
+        s = b[i]
+        for j in range(i + 1, n):
+            s -= A[i, j] * x[j]
+        x[i] = s / A[i, i]
+    return A, b, x
+
+
+def factors(A):
+    """A factorisation that looks to the right."""
+    n = A.shape[0]
+    for k in range(n):
+        for i in range(k + 1, n):
+            A[i, k] /= A[k, k]
+            for j in range(k + 1, n):
+                A[i, j] -= A[i, k] * A[k, j]
+
+
+def reflections(A):
+    m, n = A.shape
+    for k in range(n):
+        s = 0.0
+        for i in range(k, m):
+            s += A[i, k] * A[i, k]
+        v = np.zeros(m)
+        v[k] = A[k, k] + np.sqrt(s)
+        for i in range(k + 1, m):
+            v[i] = A[i, k]
+        vv = 0.0
+        for i in range(k, m):
+            vv += v[i] * v[i]
+        for j in range(k, n):
+            dot = 0.0
+            for i in range(k, m):
+                dot += v[i] * A[i, j]
+            for i in range(k, m):
+                A[i, j] -= 2.0 * dot / vv * v[i]
+
+
+def red_and_black(u, f):
+    n = u.shape[0]
+    for _t in range(3):
+        for colour in range(2):
+            for i in range(1, n - 1):
+                for j in range(1, n - 1):
+                    if (i + j) % 2 == colour:
+                        u[i, j] = 0.25 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - f[i, j])
+
+
+def _definite(n: int) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(n, n)) + 4.0 * np.eye(n)
+
+
+CASES = {
+    "gauss": (gauss, [_definite(5), np.arange(1.0, 6.0)]),
+    "factors": (factors, [_definite(5)]),
+    "reflections": (reflections, [_definite(5)[:, :4]]),
+    "red_and_black": (red_and_black, [_definite(6), _definite(6)[::-1]]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_eliminations_agree_with_numpy_and_with_differences(name: str) -> None:
+    assert_nodes_agree(*CASES[name])
+
+
+@pytest.mark.parametrize("fn", [gauss, factors])
+def test_an_elimination_keeps_lines_and_no_matrix_of_each_step(fn) -> None:
+    args = [np.float32(_definite(9)), np.ones(9, "float32")][: 1 + (fn is gauss)]
+    kept = te.explain(te.loops(fn), *args).saved
+    assert kept and all(len(own.tensor.shape) < 3 for own in kept)
+
+
+def test_a_solve_behind_an_elimination_stays_a_sum() -> None:
+    """Each block of equations is asked by itself whether its sums are better additions: those of the elimination are, those of the solve are not."""
+    source = te.source(te.loops(gauss), np.eye(9, dtype="float32"), np.ones(9, "float32"))
+    assert "x_so_far" in source and "turn[" not in source
+
+
+def test_a_number_that_inner_loops_read_has_none_of_their_axes() -> None:
+    """Though they run from the counter on: it has a value where one of them does."""
+    source = te.source(te.loops(reflections), np.float32(_definite(9)[:, :7]))
+    forward = source.split("def backward")[0]
+    assert "vv[k] = " in forward and "dot[k, j] = " in forward
+
+
+def test_colours_are_statements() -> None:
+    """As one statement, an element would exist for each colour of each time step in the state of a step."""
+    source = te.source(te.loops(red_and_black), np.ones((8, 8), "float32"), np.ones((8, 8), "float32"))
+    assert "u_last" in source and ".at[" not in source
+
+
+@pytest.mark.parametrize("seed", [3, 8, 16, 25, 294408])
+def test_nodes_of_random_eliminations_agree_with_numpy_and_with_differences(seed: int) -> None:
+    assert_nodes_agree(random_eliminations(seed), arguments(seed))
+
+
+def test_an_elimination_of_any_size() -> None:
+    """With a symbol for it, exported once."""
+    own, size = te.loops(factors), export.symbolic_shape("m", constraints=["m >= 3"])[0]
+
+    def gradient(A):
+        return jax.grad(lambda A: (own(A) ** 2).sum())(A)
+
+    made = export.export(jax.jit(gradient))(jax.ShapeDtypeStruct((size, size), "float64"))
+    A = _definite(4)
+    np.testing.assert_allclose(made.call(A), gradient(A), rtol=1e-12)
