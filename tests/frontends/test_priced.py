@@ -55,6 +55,14 @@ KEPT = {
         ((16000, 3, 3), (16000, 3, 3)),
     ),
 }
+POOL = {
+    "a pool, whose windows alone take longer than what is raised": (
+        lambda x: jnp.sum(
+            jax.lax.reduce_window(x, 0.0, jax.lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID") ** 2
+        ),
+        ((16, 64, 64, 32),),
+    )
+}
 
 
 def _report(f: Any, shapes: Any, **options: Any) -> Any:
@@ -122,7 +130,7 @@ def test_left_by_price_though_a_rule_says_that_it_gains() -> None:
 
 @pytest.mark.parametrize(
     ("name", "asked"),
-    [("few numbers", 1), ("layers", 2), ("a softmax", 0), ("tensor square", 3)],
+    [("few numbers", 1), ("layers", 2), ("a softmax", 0), ("tensor square", 3), (next(iter(POOL)), 2)],
     ids=lambda own: str(own),
 )
 def test_what_costs_least_is_asked_first(name: str, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +142,7 @@ def test_what_costs_least_is_asked_first(name: str, asked: int, monkeypatch: pyt
         return amounts_of(closed, platform)
 
     monkeypatch.setattr(price_of_functions, "amounts_of", counted)
-    _report(*{**RAISED, **KEPT}[name])
+    _report(*{**RAISED, **KEPT, **POOL}[name])
     assert len(priced) == asked
 
 

@@ -63,7 +63,7 @@ def cheaper(closed: Any, wanted: Wanted, plan: Plan, planner: Callable[[Choice],
     best = candidate(plan)
     if best.seconds(paces) < asked.least:
         return plan
-    if plan.places:
+    if plan.places and asked.taken_back * asked.both * seconds(alone, paces) < best.seconds(paces):
         left = candidate(planner(Choice.NOTHING).plan(closed, wanted))
         best = best.or_faster(left, paces, asked.taken_back)
         _tell((e for e in left.plan.kept if e.fate in GAINING), "as it stands it is faster by estimate")

@@ -15,7 +15,9 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of
-from jaxte.frontends.jaxpr.guards.needed import MASKS_MOVE, Needs, Says, of_repeated
+from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE, same
+from jaxte.frontends.jaxpr.guards.needed import Needs
+from jaxte.frontends.jaxpr.guards.uses import Says, of_repeated
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
 
@@ -33,8 +35,6 @@ _STEEP: dict[tuple[int, float], tuple[str, ...]] = {
 _LARGE = {(0, 0.0): ("exp", "exp2", "expm1", "sinh", "cosh")}
 _ROWS = {name: at for rows in (_STEEP, _LARGE) for at, names in rows.items() for name in names}
 _MOST_BETWEEN = 12  # functions of single elements between a choice and what it has made harmless
-_MOST_ALIKE = 3  # functions that two conditions are made by, one after the other, and are compared
-_REPEATED = frozenset([*ELEMENTWISE, *MASKS_MOVE])  # what makes conditions, and may be written twice
 # for the operands of functions with a rule of their own
 _WITHIN = 0.5
 
@@ -107,23 +107,10 @@ def _moves(operand: Slot, says: Says | None, most: int = _MOST_BETWEEN) -> bool:
 
 def _at_case(choice: Step, case: int, says: Says | None) -> Says | None:
     """Which of ``says`` are left to ask where ``choice`` takes its operand number ``case``."""
-    asked = next((own for own in says or () if _same(choice.inputs[0], own)), None)
+    asked = next((own for own in says or () if same(choice.inputs[0], own)), None)
     if says is None or asked is None or says[asked] is None:
         return says
     return {own: c for own, c in says.items() if own is not asked} if says[asked] == case else None
-
-
-def _same(a: Slot, b: Slot, most: int = _MOST_ALIKE) -> bool:
-    """Whether two arrays are one, or made of the same by the same functions."""
-    if a is b:
-        return True
-    if a.known is not None and b.known is not None:
-        return np.array_equal(a.known, b.known)
-    if a.origin is None or b.origin is None or a.origin.name != b.origin.name or not most:
-        return False
-    if a.origin.name not in _REPEATED or a.origin.eqn.params != b.origin.eqn.params:
-        return False
-    return all(_same(s, t, most - 1) for s, t in zip(a.origin.inputs, b.origin.inputs, strict=True))
 
 
 class Inside:

@@ -1,0 +1,168 @@
+"""How a step reads an array: whether it leaves elements out, passes on what is asked of its result, and of which elements of the operand it does so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxte.frontends.jaxpr.equations.stands import as_it_stands
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE
+from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
+from jaxte.lang.dtypes import is_inexact
+
+# what moves elements, or adds them: its transpose says which elements of an operand go into needed ones
+_MOVES = frozenset(
+    [
+        "broadcast_in_dim",
+        "reshape",
+        "transpose",
+        "squeeze",
+        "expand_dims",
+        "rev",
+        "slice",
+        "dynamic_slice",
+        "concatenate",
+        "pad",
+        "gather",
+        "reduce_sum",
+    ]
+)
+_REDUCES = frozenset(["reduce_max", "reduce_min", "reduce_prod"])
+ONE_BY_ONE = frozenset([*ELEMENTWISE, "stop_gradient", "copy", "reduce_precision"])
+_EXTREMA = frozenset(["max", "min", "clamp"])
+
+
+@dataclass(frozen=True)
+class Use:
+    """``step`` reads an array as its operand ``operand``."""
+
+    step: Step
+    operand: int
+
+
+Says = Mapping[Slot, int | None]
+"""Arrays that say which elements of another one are needed, in a fixed order: at which of its cases an element of a choice is taken.
+
+None stands for an array that is no condition of the same elements, or one by which different choices take different cases.
+"""
+
+
+def chooses(use: Use) -> bool:
+    """Whether the reader leaves elements out: it chooses, multiplies by a mask, or is an extremum that may take the other operand."""
+    return _is_compared_alone(use) if use.step.name in _EXTREMA else leaves_out(use)
+
+
+def keeps_values(use: Use) -> bool:
+    """Whether the reader reads the values of elements that it leaves out."""
+    return chooses(use) and use.step.name != "select_n"
+
+
+def leaves_out(use: Use) -> bool:
+    """Whether the reader chooses, or multiplies by a mask."""
+    step = use.step
+    if step.name == "select_n":
+        return use.operand > 0 and all(s is not step.inputs[use.operand] for s in _others(use)[1:])
+    return step.name == "mul" and _is_mask(step.inputs[1 - use.operand])
+
+
+def _is_compared_alone(use: Use) -> bool:
+    """Whether an extremum reads a function of one array right after it, as in ``maximum(sqrt(x), 1e-6)``, beside what is not that function."""
+    own = use.step.inputs[use.operand]
+    made = own.origin
+    if (
+        made is None
+        or made.name not in ELEMENTWISE
+        or made.name == "select_n"
+        or any(s is own for s in _others(use))
+    ):
+        return False
+    return (use.step.name != "clamp" or use.operand == 1) and sum(s.known is None for s in made.inputs) == 1
+
+
+def _others(use: Use) -> list[Slot]:
+    return [slot for n, slot in enumerate(use.step.inputs) if n != use.operand]
+
+
+def _is_mask(slot: Slot) -> bool:
+    """Whether all elements are truth values as numbers."""
+    while slot.origin is not None and slot.known is None and slot.origin.name in MASKS_MOVE:
+        slot = slot.origin.inputs[0]
+    made = slot.origin
+    return made is not None and made.name == "convert_element_type" and made.inputs[0].dtype == "bool"
+
+
+def passes(use: Use) -> bool:
+    """Whether an element of the operand goes into some elements of the result only."""
+    step = use.step
+    if len(step.outputs) != 1 or step.eqn.effects:
+        return False
+    if step.name == "select_n":
+        return use.operand > 0
+    return step.name in ONE_BY_ONE or step.name in _REDUCES or (step.name in _MOVES and _is_first(use))
+
+
+def _is_first(use: Use) -> bool:
+    """Whether the operand is what is moved, and no position."""
+    return use.step.name in ("concatenate", "pad") or use.operand == 0
+
+
+def read_beside(use: Use) -> Says:
+    """What the mask of an operand is made of beside that of the result."""
+    step = use.step
+    if chooses(use):
+        return dict.fromkeys(step.inputs if step.name in _EXTREMA else _others(use))
+    if step.name not in _MOVES:
+        return {}
+    return dict.fromkeys(slot for slot in step.inputs if not is_inexact(slot.dtype))
+
+
+def takes(by: Any, taken: int) -> Any:
+    """Where a choice by ``by`` takes a case."""
+    by = jnp.asarray(by)
+    if by.dtype != bool:
+        return by == taken
+    return by if taken else ~by
+
+
+def chosen(use: Use, read: Callable[[Slot], Any]) -> Any:
+    """Whether a mask or an extremum takes each element."""
+    if use.step.name == "mul":
+        return read(use.step.inputs[1 - use.operand]) != 0
+    return ~_is_beaten(use.step.name, read(use.step.inputs[use.operand]), [read(s) for s in _others(use)])
+
+
+def _is_beaten(name: str, own: Any, others: Sequence[Any]) -> Any:
+    """Where an extremum does not take ``own``; at ties it takes a part of it."""
+    if name == "clamp":
+        return (own < others[0]) | (own > others[1])
+    return own < others[0] if name == "max" else own > others[0]
+
+
+def of_repeated(mask: Any, shape: tuple[int, ...]) -> Any:
+    """``mask`` for an array of ``shape`` whose elements an elementwise function repeats: any of the places of an element."""
+    if mask.shape == shape:
+        return mask
+    along = tuple(d for d, extent in enumerate(mask.shape) if not shape or extent != shape[d])
+    return jnp.any(mask, along, keepdims=bool(shape))
+
+
+def moved(use: Use, mask: Any, read: Callable[[Slot], Any]) -> Any:
+    """The elements of the operand that go into elements of the result at which ``mask`` holds."""
+    step, slot = use.step, use.step.inputs[use.operand]
+    if step.name in _REDUCES:
+        return jnp.broadcast_to(jnp.expand_dims(mask, step.eqn.params["axes"]), slot.shape)
+    if step.name not in _MOVES:
+        return of_repeated(mask, slot.shape)
+    others = [jnp.zeros(s.shape, "float32") if is_inexact(s.dtype) else read(s) for s in step.inputs]
+
+    def move(operand: Any) -> Any:
+        operands = [operand if n == use.operand else other for n, other in enumerate(others)]
+        return as_it_stands(step.eqn, operands)[0]
+
+    (found,) = jax.linear_transpose(move, others[use.operand])(mask.astype("float32"))
+    return found > 0
