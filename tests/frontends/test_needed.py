@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxte as te
 from jaxte.frontends.jaxpr.guards.alternatives import WHOLE, Conditions
@@ -67,3 +68,29 @@ def test_alternatives_mean_what_they_did() -> None:
             holding = {cases[d][n] for d, n in enumerate(taken)}
             before = any(all(n in holding for n in each) for need in needs for each in need)
             assert any(all(n in holding for n in each) for each in found) == before
+
+
+def _two(y: Any) -> Any:
+    return y[1:3] * y[2:]
+
+
+SLICES = {
+    "a root": (lambda x: jnp.sqrt(x)[1:], 1),
+    "norms": (lambda x: jnp.linalg.norm(jnp.stack([x, 2 * x]), axis=0)[1:], 1),
+    "a quotient": (lambda x: (1 / x)[2], 1),
+    "two slices": (lambda x: _two(jnp.log(x)), 1),
+    "all of it": (lambda x: jnp.diff(jnp.sqrt(x + 1)), 0),
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_elements_that_no_slice_reads(name: str) -> None:
+    f, guards = SLICES[name]
+    x = jnp.float32([0, 1, 2, 3])
+    loss = lambda x: jnp.sum(f(x))  # noqa: E731
+    assert len(te.explain(te.grad(loss), x).guarded) == guards
+    assert np.isnan(jax.grad(loss)(x)).any() == bool(guards)
+    for grad in (te.grad(loss), jax.jit(te.grad(loss))):
+        np.testing.assert_allclose(grad(x)[1:], jax.grad(loss)(x)[1:], rtol=1e-6)
+        assert np.isfinite(grad(x)).all()
+    assert np.isfinite(jax.jacrev(te.grad(loss))(x)).all()

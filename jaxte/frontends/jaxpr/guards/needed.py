@@ -27,6 +27,7 @@ from jaxte.frontends.jaxpr.guards.uses import (
     moved,
     passes,
     read_beside,
+    slices_leave_out,
     takes,
 )
 from jaxte.lang.dtypes import is_inexact
@@ -65,7 +66,7 @@ class Needs:
         self._whole: set[Slot] = set()
         self._alone: set[Slot] = (
             set()
-        )  # what is compared by an extremum, which asks nothing of what it is made of
+        )  # what slices read, or an extremum compares, which ask nothing of what it is made of
         self._differentiated: set[Slot] = {*results, *partly}
         for slot in (*(out for step in reversed(steps) for out in step.outputs), *inputs):
             if slot not in self._need:
@@ -113,11 +114,12 @@ class Needs:
             self._differentiated.add(slot)
         if slot in self._results or not uses:
             return
-        need = self._conditions.either(map(self._asked, uses))
+        parts = slices_leave_out(slot, uses) and not any(self.partial(use.step.outputs[0]) for use in uses)
+        need = self._conditions.either(map(self._only if parts else self._asked, uses))
         if need == WHOLE:
             return
         self._need[slot] = need
-        if not all(leaves_out(use) or self._is_passed(use) for use in uses):
+        if parts or not all(leaves_out(use) or self._is_passed(use) for use in uses):
             self._alone.add(slot)
         if any(keeps_values(use) or use.step.outputs[0] in self._multiplied for use in uses):
             self._multiplied.add(slot)
@@ -130,8 +132,8 @@ class Needs:
         if not chooses(use):
             if not self._is_passed(use):
                 return WHOLE
-            same = use.step.name in ONE_BY_ONE and use.step.inputs[use.operand].shape == out.shape
-            return self._need[out] if same else self._only(use)
+            one_by_one = use.step.name in ONE_BY_ONE and use.step.inputs[use.operand].shape == out.shape
+            return self._need[out] if one_by_one else self._only(use)
         own = self._conditions.number(use)
         if use.step.name == "select_n":
             by = self._choice(use.step.inputs[0])
@@ -211,7 +213,7 @@ class Needs:
             case Case(by, taken):
                 return takes(read(by), taken)
             case Use() as use if not chooses(use):
-                return moved(use, known[use.step.outputs[0]], read)
+                return moved(use, known.get(use.step.outputs[0]), read)
             case Use() as use:
                 return jnp.ones((), bool) if values else chosen(use, read)
             case Slot() as slot:

@@ -17,23 +17,16 @@ from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of
 from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE, same
 from jaxte.frontends.jaxpr.guards.needed import Needs
-from jaxte.frontends.jaxpr.guards.uses import Says, of_repeated
+from jaxte.frontends.jaxpr.guards.uses import STEEP, Says, of_repeated
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
 
 CALLS = ("custom_jvp_call", "custom_vjp_call")
 _BODIES = ("call_jaxpr", "fun_jaxpr", "jaxpr")  # the parameter that holds the function
 
-# by the operand that makes the slope infinite, and a number for it at which the slope is finite
-_STEEP: dict[tuple[int, float], tuple[str, ...]] = {
-    (0, 1.0): ("log", "log2", "sqrt", "rsqrt", "cbrt", "lgamma", "digamma", "pow", "integer_pow"),
-    (0, 0.0): ("log1p", "tan", "asin", "acos", "atanh", "erf_inv"),
-    (0, 2.0): ("acosh",),
-    (1, 1.0): ("div", "rem", "atan2"),
-}
 # those whose values go beyond the largest number
 _LARGE = {(0, 0.0): ("exp", "exp2", "expm1", "sinh", "cosh")}
-_ROWS = {name: at for rows in (_STEEP, _LARGE) for at, names in rows.items() for name in names}
+_ROWS = {name: at for rows in (STEEP, _LARGE) for at, names in rows.items() for name in names}
 _MOST_BETWEEN = 12  # functions of single elements between a choice and what it has made harmless
 # for the operands of functions with a rule of their own
 _WITHIN = 0.5
@@ -73,7 +66,7 @@ def guard_of(step: Step, needs: Needs) -> Guard | None:
     infinite = _infinite_factors(step)
     if not row and not infinite:
         return None
-    says = needs.says(step.outputs[0])
+    says = needs.says(step.outputs[0]) or None  # what slices leave out, no choice takes
     numbers = {n: number for n, number in row.items() if _moves(step.inputs[n], says)} | infinite
     return Guard(step, numbers, inside) if numbers else None
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
@@ -35,6 +37,14 @@ _MOVES = frozenset(
 _REDUCES = frozenset(["reduce_max", "reduce_min", "reduce_prod"])
 ONE_BY_ONE = frozenset([*ELEMENTWISE, "stop_gradient", "copy", "reduce_precision"])
 _EXTREMA = frozenset(["max", "min", "clamp"])
+# by the operand that makes the slope infinite, and a number for it at which the slope is finite
+STEEP: dict[tuple[int, float], tuple[str, ...]] = {
+    (0, 1.0): ("log", "log2", "sqrt", "rsqrt", "cbrt", "lgamma", "digamma", "pow", "integer_pow"),
+    (0, 0.0): ("log1p", "tan", "asin", "acos", "atanh", "erf_inv"),
+    (0, 2.0): ("acosh",),
+    (1, 1.0): ("div", "rem", "atan2"),
+}
+_LARGEST = 1 << 22  # elements of an array whose slices are put together to see what they leave out
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,21 @@ def _is_mask(slot: Slot) -> bool:
     return made is not None and made.name == "convert_element_type" and made.inputs[0].dtype == "bool"
 
 
+def slices_leave_out(slot: Slot, uses: Sequence[Use]) -> bool:
+    """Whether ``uses`` are slices of a function with infinite slopes, and some of its elements are in none of them."""
+    steep = slot.origin is not None and any(slot.origin.name in names for names in STEEP.values())
+    if not steep or any(use.step.name != "slice" or use.step.has_symbols for use in uses):
+        return False
+    if prod(slot.shape) > _LARGEST:
+        return False
+    read = np.zeros(slot.shape, bool)
+    for use in uses:
+        p = use.step.eqn.params
+        steps = p["strides"] or (1,) * len(slot.shape)
+        read[tuple(map(slice, p["start_indices"], p["limit_indices"], steps))] = True
+    return not read.all()
+
+
 def passes(use: Use) -> bool:
     """Whether an element of the operand goes into some elements of the result only."""
     step = use.step
@@ -152,7 +177,8 @@ def of_repeated(mask: Any, shape: tuple[int, ...]) -> Any:
 
 
 def moved(use: Use, mask: Any, read: Callable[[Slot], Any]) -> Any:
-    """The elements of the operand that go into elements of the result at which ``mask`` holds."""
+    """The elements of the operand that go into elements of the result at which ``mask`` holds; None for all of it."""
+    mask = jnp.ones(use.step.outputs[0].shape, bool) if mask is None else mask
     step, slot = use.step, use.step.inputs[use.operand]
     if step.name in _REDUCES:
         return jnp.broadcast_to(jnp.expand_dims(mask, step.eqn.params["axes"]), slot.shape)
