@@ -147,6 +147,23 @@ def test_the_page_says_what_is_below_and_what_failed() -> None:
     assert "below 0.97: blur 0.50" in text and "no such kernel" in table and "none / 1 scatter" in table
 
 
+def test_operators_that_are_as_plain_jax_are_listed_without_a_row() -> None:
+    def both(seconds: float, kernels: int = 2) -> dict[str, Any]:
+        side = {"seconds": seconds, "operations": {}, "bytes": 1e6, "temporaries": 0, "trips": 0}
+        return {
+            "forward": {
+                "jaxte": side | {"kernels": kernels},
+                "plain": {**side, "kernels": 2, "seconds": 1e-6},
+            }
+        }
+
+    found = {"exp": both(1e-6), "take": both(2e-6), "sort": both(1e-6, kernels=1)}
+    ((path, text),) = tables({"gpu": {"operators": found}}).items()
+    rows = [line.split("|")[1].strip() for line in text.splitlines() if line.startswith("| `")]
+    assert path == "results/platforms-gpu-operators.md"
+    assert rows == ["`sort`", "`take`"] and "operators: `exp`." in text
+
+
 def test_cases_of_facts_are_of_facts() -> None:
     known = {f.name: f.type for f in fields(Platform)}
     assert CASES.keys() <= known.keys()

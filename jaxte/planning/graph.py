@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from jaxte.lang.budget import bounded
 from jaxte.lang.expr import Expr, Read
 from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
-from jaxte.planning.asked import Asked
+from jaxte.planning.asked import Asked, intermediates
 from jaxte.planning.conditions.distances import with_distances
 from jaxte.planning.conditions.piecewise_choices import with_piecewise_reads
 from jaxte.planning.conditions.plain_conditions import with_narrow_reads
@@ -36,12 +36,14 @@ class Surroundings:
         few: the sums of which fewer elements are read than there are.
         layouts: the tensors that only reductions read, which may read through them.
         copies: those with continued ends that exist, which grow.
+        parts: partial sums that exist.
     """
 
     windows: Mapping[Tensor, Expr]
     few: dict[Tensor, Compute]
     layouts: Mapping[Tensor, Compute]
     copies: dict[object, Extended] = field(default_factory=dict)
+    parts: Sequence[PartialSum] = ()
 
 
 @dataclass(frozen=True)
@@ -152,16 +154,24 @@ def _apart_from_others(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 def _planned_in_order(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    new: dict[Tensor, Compute] = {}
     around = Surroundings(
         window_bodies(order, outputs), read_in_part(order, outputs), layouts(order, outputs)
     )
+    new = _each_planned(order, around)
+    found = [t for t in topological_order(list(new.values())) if isinstance(t, PartialSum)]
+    if found and intermediates().loop:  # what exists saves a loop
+        new = _each_planned(order, replace(around, copies={}, parts=found))
+    return tuple(new.get(t, t) for t in outputs)
+
+
+def _each_planned(order: Sequence[Tensor], around: Surroundings) -> dict[Tensor, Compute]:
+    new: dict[Tensor, Compute] = {}
     for tensor in order:
         if isinstance(tensor, Compute):
             own = _planned(tensor, new, InGraph(original=tensor, graph=around))
             if own is not tensor:
                 new[tensor] = own
-    return tuple(new.get(t, t) for t in outputs)
+    return new
 
 
 def _planned(tensor: Compute, new: Mapping[Tensor, Compute], at: InGraph) -> Compute:
@@ -170,7 +180,7 @@ def _planned(tensor: Compute, new: Mapping[Tensor, Compute], at: InGraph) -> Com
     body = _reading(body, new) if any(r.tensor in new for r in reads_of(body)) else body
     own = _with(tensor, at, applied(body, PLAIN, at))
     own = applied(own, WHOLE, at)
-    sums = Definition(at.without, at.fired, at.graph.copies)
+    sums = Definition(at.without, at.fired, at.graph.copies, at.graph.parts)
     own = PAIRS.at(_with(own, at, planned_body(own, sums)), at)
     return own if own is tensor else own.as_planned_by(at.fired)
 

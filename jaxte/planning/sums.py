@@ -27,7 +27,7 @@ from jaxte.planning.orders.factor_pairs import in_pairs
 from jaxte.planning.orders.geometric import in_blocks
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies
-from jaxte.tensors.structure import mark_parts, topological_order
+from jaxte.tensors.structure import PartialSum, mark_parts, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_POINTS = 1.25  # of a plan with copies, for each point of what it is a plan of
@@ -39,9 +39,11 @@ class Definition(Asked):
 
     Attributes:
         copies: those with continued ends that exist, which grow; None where the plan may not count on others.
+        parts: partial sums that exist.
     """
 
     copies: dict[object, Extended] | None = None
+    parts: Sequence[PartialSum] = ()
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,13 @@ class Sum(Asked):
         axes: those of the definition in which it stands.
         name: of that definition.
         guards: what holds where its value counts.
+        parts: partial sums that exist.
     """
 
     axes: tuple[Axis, ...] = ()
     name: str = ""
     guards: tuple[Expr, ...] = ()
+    parts: Sequence[PartialSum] = ()
 
 
 # a condition and a value: the reduction is the value where the condition holds, and its identity elsewhere
@@ -134,7 +138,9 @@ FRAMES = Rule[Reduce, Sum](
 )
 PARTIAL_SUMS = Rule[Expr, Sum](
     "partial sums",
-    lambda node, at: planned_sum(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
+    lambda node, at: (
+        planned_sum(node, at.axes, at.guards, at.name, at.parts) if isinstance(node, Reduce) else node
+    ),
     "sums are taken one axis after the other, in the order of the least work",
 )
 FACTOR_PAIRS = Rule[Expr, Sum](
@@ -259,7 +265,7 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce], at: Definition
     table: dict[Expr, Expr] = {}
     for node in sums:
         own = tuple(guards.get(node, ()))
-        new = _sum_planned(node, Sum(at.without, at.fired, tensor.axes, tensor.name, own))
+        new = _sum_planned(node, Sum(at.without, at.fired, tensor.axes, tensor.name, own, at.parts))
         if new is not node:
             table[node] = new
     return substitute(body, table)

@@ -30,7 +30,7 @@ from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.code.lines import identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import ANY, DEFAULT, Policy
-from jaxte.lower.forms.conv.candidates import GROUPED, ONE_PASS, PER_GROUP
+from jaxte.lower.forms.conv.candidates import GROUPED, GROUPS_OF_BATCH, ONE_PASS, PER_GROUP
 from jaxte.lower.forms.pieces.peeled_edges import PEELED
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.laid_out import with_shared
@@ -47,7 +47,7 @@ _OTHER_WAYS = frozenset(
 ) | frozenset((TILES, IN_STEPS, APART))
 
 # Pieces written into one array, and sums of several results at once, are gathered on every device by XLA.
-_UNDIVIDED = frozenset((PEELED, ONE_PASS, PER_GROUP, GROUPED))
+_UNDIVIDED = frozenset((PEELED, ONE_PASS, PER_GROUP, GROUPED, GROUPS_OF_BATCH))
 
 T = TypeVar("T")
 

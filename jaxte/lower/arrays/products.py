@@ -21,6 +21,7 @@ from jaxte.lower.arrays.loops import Folded
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, same_shape, windows
 from jaxte.lower.arrays.steps import Pad
 from jaxte.lower.arrays.views import Padded, View
+from jaxte.sets.affine import normal
 from jaxte.sets.intervals import plus, same
 
 
@@ -224,7 +225,10 @@ class Tensordot(Node):
 
 @dataclass(frozen=True, eq=False)
 class Convolution(Node):
-    """``lax.conv_general_dilated``; strides, padding and dilations are in the order of the kernel's spatial dimensions."""
+    """``lax.conv_general_dilated``; strides, padding and dilations are in the order of the kernel's spatial dimensions.
+
+    ``groups`` are of the features of ``lhs``, or of its batch where ``by_batch`` says so; then their number is known.
+    """
 
     lhs: Node
     rhs: Node
@@ -234,11 +238,16 @@ class Convolution(Node):
     rhs_dilation: tuple[int, ...]
     dimensions: tuple[str, str, str]
     groups: Expr = ONE
+    by_batch: bool = False
 
     @cached_property
     def shape(self) -> Shape:
         lhs, rhs, out = self.dimensions
-        found = {"N": self.lhs.shape[lhs.index("N")], "C": self.rhs.shape[rhs.index("O")]}
+        batch = self.lhs.shape[lhs.index("N")]
+        found = {
+            "N": normal(batch // int(self.groups)) if self.by_batch else batch,
+            "C": self.rhs.shape[rhs.index("O")],
+        }
         for n, letter in enumerate(c for c in rhs if c not in "OI"):
             x, k = self.lhs.shape[lhs.index(letter)], self.rhs.shape[rhs.index(letter)]
             own = x, self.lhs_dilation[n], self.padding[n], k, self.rhs_dilation[n]

@@ -115,7 +115,6 @@ class Platform:
         window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
         window_extrema: elements that a call of it for an extremum meets in the time of one of a sum.
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
-        depth: input features of a group that a convolution in groups multiplies at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
             ``kernel_shared`` elements, it has one.
         call: kernels that the call of one more convolution takes as long as.
@@ -166,7 +165,6 @@ class Platform:
     window_call: int = 1
     window_extrema: int = 1
     lanes: int = 16
-    depth: int = 1
     cores: int = 2
     features_alone: int = 64
     kernel_shared: int = 100_000
@@ -292,7 +290,6 @@ TPU = Platform(
     moves_lanes_apart=True,
     joins_apart=True,
     lanes=128,
-    depth=128,
     window_extrema=10,
     intermediate=8,
     loop=15_000_000,

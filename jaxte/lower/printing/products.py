@@ -131,7 +131,8 @@ def _convolution(node: products.Convolution, to: Writer) -> Written:
     for name, own in (("lhs_dilation", node.lhs_dilation), ("rhs_dilation", node.rhs_dilation)):
         named[name] = str(own) if any(n != 1 for n in own) else ""
     named["dimension_numbers"] = tuple_text(f'"{d}"' for d in node.dimensions)
-    named["feature_group_count"] = "" if node.groups is ONE else to.text(node.groups)
+    groups = "batch_group_count" if node.by_batch else "feature_group_count"
+    named[groups] = "" if node.groups is ONE else to.text(node.groups)
     return call("lax.conv_general_dilated", to.text(node.lhs), to.text(node.rhs), **named)
 
 

@@ -145,7 +145,8 @@ FAMILIES = (
         lambda w: match_convolution(w.axes, w.node, w.guards),
         conv.convolution_candidates,
         (
-            *(conv.CONVOLUTION, conv.PER_GROUP, conv.CLASSES, conv.FOLDED, conv.FOLDED_GROUPS, conv.IMAGES),
+            *(conv.CONVOLUTION, conv.GROUPS_OF_BATCH, conv.PER_GROUP, conv.CLASSES),
+            *(conv.FOLDED, conv.FOLDED_GROUPS, conv.IMAGES),
             *(
                 conv.ONE_PASS,
                 toeplitz.MATRIX,

@@ -11,8 +11,9 @@ once, but where they have units of their own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import nan, prod
 
@@ -71,20 +72,25 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A part of a sum: its ``own`` factors, summed over ``axes`` where ``conditions`` hold, as a tensor over ``coordinates``."""
+    """A part of a sum: its ``own`` factors, summed over ``axes`` where ``conditions`` hold, as a tensor over ``coordinates``.
+
+    It may be ``known`` already, and is made ``anyway`` where that is a part of another sum.
+    """
 
     own: Sum
     split: Split
     coordinates: Coordinates
+    known: PartialSum | None = None
+    anyway: bool = False
 
     @property
     def work(self) -> int:
-        return self._each() + self._kept
+        return 0 if self.anyway else self._each() + self._kept
 
     @property
     def counting(self) -> float:
         """The same at the points where the conditions hold."""
-        return self._each() * share(self.own.conditions) + self._kept
+        return 0 if self.anyway else self._each() * share(self.own.conditions) + self._kept
 
     @property
     def _kept(self) -> int:
@@ -96,17 +102,20 @@ class Step:
         return self.coordinates.points * prod(map(extent, self.own.axes)) * len(self.own.factors)
 
 
-def planned_sum(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str) -> Expr:
+def planned_sum(
+    node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str, parts: Sequence[PartialSum] = ()
+) -> Expr:
     """``node``, or the same from partial sums, which are tensors of their own.
 
     Args:
         node: a reduction over the points of ``axes`` where ``guards`` hold.
         name: what the tensors are called after.
+        parts: those of all sums of the graph.
     """
     if node.reducer.name != "sum" or not node.axes:
         return node
     if node.dtype in EXACT:
-        return _planned(node, axes, guards, name)
+        return _planned(node, axes, guards, name, parts)
     wide = with_wide_reads(node)
     if wide is None or (intermediates().narrow and not is_rounded(node)):
         return node
@@ -114,16 +123,18 @@ def planned_sum(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name
     return node if found is wide and not is_rounded(node) else cast(found, node.dtype)
 
 
-def _planned(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str) -> Expr:
+def _planned(
+    node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str, parts: Sequence[PartialSum] = ()
+) -> Expr:
     product = product_of(node.exprs[0], [node.where])
     shared = with_shared_branches(product)
-    search, whole = _Search(axes, guards, as_read=True), _whole(shared, node)
+    search, whole = _Search(axes, guards, name, parts, as_read=True), _whole(shared, node)
     inside = search.step_over(whole, summed_inside(shared, node))
     if inside is not None:
         return _written(search, whole, [inside], node, name)
     if not _may_gain(product, node):
         return node
-    search, whole = _Search(axes, guards), _whole(product, node)
+    search, whole = _Search(axes, guards, name, parts), _whole(product, node)
     steps = search.best(whole)
     return _written(search, whole, steps, node, name) if steps else node
 
@@ -170,11 +181,22 @@ class _Search:
     Args:
         axes: of the tensor that the sum stands in.
         guards: where it stands.
+        name: of that tensor.
+        parts: those of all sums.
         as_read: whether parts have their axes in the order in which factors read them, so that several sums have the same part.
     """
 
-    def __init__(self, axes: Sequence[Axis], guards: Sequence[Expr], as_read: bool = False) -> None:
+    def __init__(
+        self,
+        axes: Sequence[Axis],
+        guards: Sequence[Expr],
+        name: str,
+        parts: Sequence[PartialSum],
+        as_read: bool = False,
+    ) -> None:
+        self._name = name
         self._as_read = as_read
+        self._parts = parts
         self._axes = tuple(axes)
         self._guards = tuple(guards)
         self._known: dict[frozenset[Axis], tuple[float, list[Step]]] = {}
@@ -234,7 +256,15 @@ class _Search:
         bounds = term_bounds(split.terms, (*current.conditions, *self._guards))
         order = own.outer if self._as_read else (*self._axes, *current.axes)
         found = coordinates(split.terms, bounds, order)
-        return None if found is None else Step(own, split, found)
+        return None if found is None else self._known_part(Step(own, split, found))
+
+    def _known_part(self, step: Step) -> Step:
+        """``step`` with the part that is the same."""
+        extents = [extent(c.axis) for c in step.coordinates.order] if self._parts else []
+        for part in self._parts:
+            if list(map(extent, part.axes)) == extents and _is_same(part, step):
+                return replace(step, known=part, anyway=part.part_of != self._name)
+        return step
 
     def may_leave(self, current: Sum, own: Sum) -> bool:
         """Whether the sum of ``own`` and the rest may be multiplied: where one of them has no point, it is zero whatever the other is."""
@@ -306,7 +336,7 @@ def _written(search: _Search, whole: Sum, steps: Sequence[Step], node: Reduce, n
         step = search.step_over(current, planned.own.axes)
         if step is None or not search.may_leave(current, step.own):
             return node
-        part = _tensor(step, node.dtype, name)
+        part = _tensor(step, node.dtype, name) if step.known is None else step.known
         if part is None:
             return node
         current = remaining(current, step, Read(part, [c.position for c in step.coordinates.order]))
@@ -321,6 +351,22 @@ def _written(search: _Search, whole: Sum, steps: Sequence[Step], node: Reduce, n
             conjunction(current.conditions),
         )
     return value if value.dtype == node.dtype and not value.weak else cast(value, node.dtype)
+
+
+def _is_same(part: PartialSum, step: Step) -> bool:
+    """Whether ``part``, whose axes have the extents of those of ``step``, is the tensor that this would be."""
+    total = part.body
+    own = _tensor(step, part.dtype, part.name)
+    if own is None or not isinstance(total, Reduce) or len(total.axes) != len(step.own.axes):
+        return False
+    assert isinstance(own.body, Reduce)
+    table = dict(zip((*part.axes, *total.axes), (*own.axes, *own.body.axes), strict=True))
+    if any(old.lo is not new.lo or old.hi is not new.hi for old, new in table.items()):
+        return False
+    there = product_of(substitute(total.exprs[0], table), [substitute(total.where, table)])
+    here = product_of(own.body.exprs[0], [own.body.where])
+    # a square has its factor twice
+    return Counter(there.factors) == Counter(here.factors) and Counter(there.guards) == Counter(here.guards)
 
 
 def _tensor(step: Step, dtype: str, name: str) -> PartialSum | None:

@@ -117,13 +117,16 @@ def _convolution(node: products.Convolution, at: Frame) -> Value:
     extents = dict(zip(of_out, at.shape(node.shape), strict=True))
     counts = [extents[c] for c in spatial]
     groups = at.size(node.groups)
-    grouped = lhs.reshape(len(lhs), groups, lhs.shape[1] // groups, *lhs.shape[2:])
+    if node.by_batch:
+        grouped = lhs.reshape(groups, len(lhs) // groups, *lhs.shape[1:]).swapaxes(0, 1)
+    else:
+        grouped = lhs.reshape(len(lhs), groups, lhs.shape[1] // groups, *lhs.shape[2:])
     matrices = rhs.reshape(groups, len(rhs) // groups, *rhs.shape[1:])
-    total = np.zeros((len(lhs), groups, matrices.shape[1], *counts), lhs.dtype)
+    total = np.zeros((len(grouped), groups, matrices.shape[1], *counts), lhs.dtype)
     for tap in np.ndindex(*rhs.shape[2:]):
         window = _window(grouped, tap, counts, node)
         total += np.einsum("ngi...,goi->ngo...", window, matrices[(slice(None),) * 3 + tap])
-    result = total.reshape(len(lhs), len(rhs), *counts)
+    result = total.reshape(len(grouped), len(rhs), *counts)
     order = "NC" + "".join(spatial)
     return converted(_in_order(result, order, list(of_out)), node.kind)
 

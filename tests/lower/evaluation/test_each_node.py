@@ -119,6 +119,9 @@ NODES: list[Node] = [
     products.Tensordot(X, Y),
     products.Convolution(IMAGE, KERNEL, (2,), pairs((1, 2)), (2,), (3,), ("NCX", "OIX", "NCX"), as_expr(2)),
     products.Convolution(
+        IMAGE, KERNEL, (1,), pairs((1, 2)), (1,), (1,), ("CNX", "OIX", "CNX"), as_expr(2), by_batch=True
+    ),
+    products.Convolution(
         KERNEL, name("TAPS", 5, 2, 3), (1,), pairs((2, -1)), (1,), (1,), ("XNC", "OXI", "CXN")
     ),
     products.Fourier("rfft", V, (8,), (0,)),

@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import ONE, ZERO, Axis
+from jaxte.lang.expr import ONE, ZERO, Axis, Const
 from jaxte.lower.arrays.counts import features, flops, in_turns, window
 from jaxte.lower.arrays.counts import points as points_of_loop
 from jaxte.lower.arrays.node import Node
@@ -31,7 +31,13 @@ from jaxte.lower.forms.conv.per_image import (
 )
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
-from jaxte.lower.forms.conv.write import Classes, classes_source, convolution_source, residue_classes
+from jaxte.lower.forms.conv.write import (
+    Classes,
+    classes_source,
+    convolution_source,
+    dimension,
+    residue_classes,
+)
 from jaxte.sets.intervals import extent_of
 
 _SHORT = 128  # positions of a kernel
@@ -61,7 +67,7 @@ def _started(node: Convolution, facts: Platform) -> float:
     in groups or moves by more than one, and take its positions one after the other."""
     letters = window(node)
     positions = prod(extent_of(e) for letter, e in letters.items() if letter != "I")
-    ordinary = extent_of(node.groups) == 1 and all(s == 1 for s in node.strides)
+    ordinary = (node.by_batch or extent_of(node.groups) == 1) and all(s == 1 for s in node.strides)
     return facts.convolution_call + (
         0 if ordinary or positions <= _SHORT else positions / facts.kernel_positions
     )
@@ -71,13 +77,13 @@ def _multiplied(node: Convolution, facts: Platform) -> Work:
     met, counted = 2.0 * points_of_loop(node, extent_of), flops(node, extent_of)
     own, out = {letter: extent_of(e) for letter, e in window(node).items()}, extent_of(features(node))
     groups = extent_of(node.groups)
-    if (groups > 1 and (facts.groups_in_loops or own["I"] == 1)) or own["I"] == 1 == out:
+    # of several features of a group, over more than a short kernel of one: a product of matrices for each group
+    summed = out > groups and (own["I"] > 1 or (prod(own.values()) > _SHORT and facts.groups_by_library))
+    if (groups > 1 and (facts.groups_in_loops or not summed)) or own["I"] == 1 == out:
         return Work(grouped_convolution=counted)
     if not dtypes.is_inexact(node.lhs.dtype):  # no library has convolutions of integers
         return Work(grouped_convolution=met)
     few = max(1.0, facts.lanes * groups / out)
-    if groups > 1:
-        few *= max(1.0, facts.depth / own["I"])
     if len(node.strides) > RANK:  # a plain loop, which multiplies with the zeros too
         return Work(volume_convolution=met * few)
     width = dtypes.width("float32")
@@ -91,6 +97,7 @@ CONVOLUTION = "convolution"
 PER_GROUP = "convolution per group"
 GROUPED = "grouped convolution"  # a name to go without: by itself it is a convolution as others
 ONE_PASS = "sums in one pass"
+GROUPS_OF_BATCH = "convolution in groups of the batch"
 CLASSES = "residue classes"
 FOLDED = "folded convolution"
 FOLDED_GROUPS = f"{FOLDED} per group"
@@ -113,6 +120,11 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
     if spec.groups is ONE or GROUPED not in body.policy.without:
         source = partial(convolution_source, spec)
         yield own(CONVOLUTION, convolutions_work([source(on_names(spec.operands))], facts), source)
+    if facts.groups_by_library and _is_of_filter(spec):
+        whole = specify(found.match, axes, node.dtype, found.outer, found.guards, by_batch=True)
+        source = partial(convolution_source, whole)
+        work = convolutions_work([source(on_names(whole.operands))], facts)
+        yield way(body, wanted, GROUPS_OF_BATCH, work, whole.operands, source)
     yield from toeplitz_candidates(body, found, wanted)
     yield from fourier_candidates(body, found, wanted)
     classes = residue_classes(spec)
@@ -137,6 +149,14 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
     if not isinstance(sums, Refusal):
         source = partial(tap_sums_source, sums, step=body.step, shared=body.shared)
         yield way(body, wanted, ONE_PASS, tap_sums_work(sums), sums.operands, source)
+
+
+def _is_of_filter(spec: ConvolutionSpec) -> bool:
+    """Whether it is the gradient of a filter in groups of several features: the kernel, what flows back, is larger than the result in each dimension."""
+    if not isinstance(spec.groups, Const) or int(spec.groups) in (1, _window(spec)["O"]):
+        return False
+    dims = [dimension(spec, n) for n in range(len(spec.strides))]
+    return all(dim is not None and dim.outputs < dim.taps for dim in dims)
 
 
 def _folded(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candidate]:

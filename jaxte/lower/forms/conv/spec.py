@@ -54,7 +54,8 @@ class ConvolutionSpec(OfTwo):
 
     Attributes:
         lhs, rhs: the operands; ``lhs_shape``, ``rhs_shape``: what they are reshaped to, None for nothing.
-        strides, padding, lhs_dilation, rhs_dilation, groups, dimension_numbers: as ``lax`` has them.
+        strides, padding, lhs_dilation, rhs_dilation, groups, dimension_numbers: as ``lax`` has them; ``by_batch``: whether the
+            groups are of the batch of lhs, not of its features.
         flipped: dimensions of the result that are reversed.
         shape, order: what the result is then reshaped and transposed to; None for nothing.
         finish: what is done to it in the end.
@@ -74,6 +75,7 @@ class ConvolutionSpec(OfTwo):
     shape: tuple[Expr, ...] | None
     order: tuple[int, ...] | None
     finish: Finish
+    by_batch: bool = False
 
     @property
     def shapes(self) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
@@ -156,17 +158,22 @@ def _reversals(match: Match) -> int:
 
 
 def specify(
-    match: Match, axes: tuple[Axis, ...], dtype: str, outer: Sequence[Factor], guards: Sequence[Expr]
+    match: Match,
+    axes: tuple[Axis, ...],
+    dtype: str,
+    outer: Sequence[Factor],
+    guards: Sequence[Expr],
+    by_batch: bool = False,
 ) -> ConvolutionSpec:
-    """The call for ``match``, with the factors ``outer`` multiplied to its result."""
+    """The call for ``match``, with the factors ``outer`` multiplied to its result; its groups are of features, or ``by_batch``."""
     if _is_kernel(match):
         match = exchanged(match)
     windows = [oriented(s) for s in match.spatial]
     letters = _LETTERS.get(len(windows), "ABDEFGHJKL")[: len(windows)]
     groups, contracted = match.with_role("group"), match.with_role("contracted")
-    lhs = _operand(
-        match, 0, {"N": match.with_role("batch"), "C": groups + contracted}, windows, letters, dtype
-    )
+    own = {"N": match.with_role("batch"), "C": contracted}
+    own["N" if by_batch else "C"] = groups + own["N" if by_batch else "C"]
+    lhs = _operand(match, 0, own, windows, letters, dtype)
     rhs = _operand(
         match, 1, {"O": groups + match.with_role("feature"), "I": contracted}, windows, letters, dtype
     )
@@ -190,6 +197,7 @@ def specify(
         shape,
         transposed,
         finish,
+        by_batch,
     )
 
 

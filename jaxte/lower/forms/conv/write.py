@@ -81,7 +81,14 @@ def call_source(
         )
     dilations = listed(spread), listed(spec.rhs_dilation)
     return Convolution(
-        lhs, rhs, listed(spec.strides), listed(padding), *dilations, spec.dimension_numbers, spec.groups
+        lhs,
+        rhs,
+        listed(spec.strides),
+        listed(padding),
+        *dilations,
+        spec.dimension_numbers,
+        spec.groups,
+        spec.by_batch,
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jax import lax
 
 import jaxte as te
 from jaxte import ops
@@ -78,6 +79,80 @@ def test_groups_are_convolutions_side_by_side(layout: str) -> None:
     assert forms_of(tensors) == ["convolution per group"] * 3
     text = agree(tensors, "convolution per group")
     assert text.count(BACK) == 3 and "feature_group_count" not in text and "jnp.split(" in text
+
+
+def one_dimension(x, w):
+    return ops.conv1d(x, w, groups=4, padding=2, dilation=2)
+
+
+def two_dimensions(x, w):
+    return ops.conv2d(x, w, groups=4, padding=1, strides=(2, 1))
+
+
+def for_each_example(x, w):
+    """The gradient of a filter for each image: what is grouped is the batch itself."""
+    p, q = te.reduce_axis((0, 3), "p"), te.reduce_axis((0, 3), "q")
+    c = te.reduce_axis((0, x.shape[1]), "c")
+    shape = (x.shape[0], w.shape[1], x.shape[2] - 2, x.shape[3] - 2)
+    return te.compute(
+        shape,
+        lambda n, o, i, j: te.sum(x[n, c, i + p, j + q] * w[n, o, c, p, q], axis=(c, p, q)),
+        "y",
+    )
+
+
+def plain(dims: tuple[str, str, str], **options):
+    return lambda x, w: lax.conv_general_dilated(x, w, dimension_numbers=dims, **options)
+
+
+SPATIAL = ("NCHW", "OIHW", "NCHW")
+GROUPED_FILTERS = {
+    "1": (
+        one_dimension,
+        plain(("NCW", "OIW", "NCW"), window_strides=(1,), padding=((2, 2),), rhs_dilation=(2,), feature_group_count=4),
+        ((3, 8, 40), (12, 2, 3)),
+    ),
+    "2": (
+        two_dimensions,
+        plain(SPATIAL, window_strides=(2, 1), padding=((1, 1), (1, 1)), feature_group_count=4),
+        ((3, 8, 20, 21), (12, 2, 3, 3)),
+    ),
+    "examples": (
+        for_each_example,
+        jax.vmap(lambda x, w: plain(SPATIAL, window_strides=(1, 1), padding="VALID")(x[None], w)[0]),
+        ((4, 2, 16, 15), (4, 3, 2, 3, 3)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("platform", ["gpu", "cpu"])
+@pytest.mark.parametrize("name", GROUPED_FILTERS)
+def test_filters_in_groups_have_one_convolution_for_a_gradient(name: str, platform: str) -> None:
+    ours, by_jax, shapes = GROUPED_FILTERS[name]
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape) for shape in shapes)
+    fn = te.function(ours, platform=platform, forms={"*": "convolution in groups of the batch"})
+    text = str(te.source(fn, x, w))
+    assert text.count("batch_group_count=4") == (platform == "gpu")
+    assert platform == "cpu" or ("jnp.concatenate" not in text and "jnp.split" not in text)
+
+    def loss(f):
+        return lambda x, w: (f(x, w) ** 2).sum()
+
+    for found, wanted in zip(
+        jax.grad(loss(fn), (0, 1))(x, w), jax.grad(loss(by_jax), (0, 1))(x, w), strict=True
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_which_filters_are_groups_of_a_batch() -> None:
+    x, w = (jax.ShapeDtypeStruct(s, "float32") for s in ((8, 64, 32, 32), (64, 16, 3, 3)))
+    grouped = te.function(lambda x, w: ops.conv2d(x, w, groups=4, padding=1), platform="gpu")
+    assert str(te.source(grouped, x, w)).count("batch_group_count=4") == 1
+    x, w = (jax.ShapeDtypeStruct(s, "float32") for s in ((2, 32, 20), (32, 1, 3)))
+    text = str(te.source(te.function(lambda x, w: ops.conv1d(x, w, groups=32), platform="gpu"), x, w))
+    assert "batch_group_count" not in text
 
 
 def test_the_weights_of_a_depthwise_convolution_are_sums_in_one_pass() -> None:
