@@ -223,9 +223,7 @@ def _without_remainders(form: Linear, divisor: int) -> Linear:
     """``form`` with the same remainder by ``divisor``: ``(e % 6 + k) % 3 == (e + k) % 3``."""
     for atom, factor in form.terms.items():
         if isinstance(atom, Call) and atom.op is MOD and factor * int(atom.args[1].value) % divisor == 0:  # type: ignore[attr-defined]
-            if form.constant or len(form.terms) > 1 or factor != 1:
-                rest = form.without(atom) + linear(atom.args[0]) * factor
-                return _without_remainders(rest, divisor)
+            return _without_remainders(form.without(atom) + linear(atom.args[0]) * factor, divisor)
     return form
 
 

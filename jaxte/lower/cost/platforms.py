@@ -106,6 +106,7 @@ class Platform:
             of a cumulative sum (raised stencils and cumulative sums).
         holds_pairs: differences of all pairs are written for each that reads them, although they would be computed again (raised pair sums of fewer
             than are too many to be held).
+        scatters_rows: rows are scattered in vectors, so that each takes as long as an element, and what moving it takes.
         multiplies_nan: a choice between what is gathered and NaN keeps functions of it from being computed in vectors; a product with NaN does not.
         kernels: what runs Pallas kernels: its interpreter, which takes whatever is in them, or one of its compilers, for types of up to four bytes; Triton
             takes no slices of what is loaded, and extents that are powers of two.
@@ -152,6 +153,7 @@ class Platform:
     sums_columns: bool = False
     narrow_products: bool = True
     adds_rows: bool = False
+    scatters_rows: bool = False
     groups_by_library: bool = False
     joins_apart: bool = False
     keeps_tables: bool = False
@@ -221,6 +223,7 @@ CPU = Platform(
     sums_columns=True,
     narrow_products=False,
     adds_rows=True,
+    scatters_rows=True,
     keeps_tables=True,
     transposes_apart=True,
     holds_pairs=True,

@@ -97,6 +97,7 @@ def _lowered(
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
     sizes, reads = read_sizes(params, idents, names, order)
     changed = within_loops(order, idents, frozenset(results), policy)
+    shown = order if any(isinstance(t, Recurrent) for t in order) else [changed.get(t, t) for t in order]
     made = [changed.get(t, t) for t in results]
     sides = with_differences_apart(_order(params, made) if changed else order, idents, policy)
     changed = renewed(changed, sides.changed)
@@ -120,7 +121,7 @@ def _lowered(
         reads,
         tuple(written.statements),
         tuple(idents[r] for r in results),
-        tuple(formulas(order, params, idents)),
+        tuple(formulas(shown, params, idents)),
         tuple(written.choices),
         tuple(lowering.functions),
         tuple(results),

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from types import MappingProxyType
 
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Expr, Read, Reduce, as_expr
+from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import Members, place_of
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear, normal
@@ -31,6 +32,7 @@ def changes(
     order: Sequence[Tensor],
     body: Callable[[Compute, Changed], Expr],
     groups: Mapping[Recurrence, Recurrence],
+    axes: Mapping[Tensor, Sequence[Axis]] = MappingProxyType({}),
 ) -> Changed:
     """What stands for each tensor of ``order`` that is another one where some definitions are.
 
@@ -38,6 +40,7 @@ def changes(
         order: the tensors that are computed, each after what it reads.
         body: that of a definition, over tensors of ``order`` and over what stands for those before it.
         groups: recurrences, and what is in place of them, the same tensors first.
+        axes: of definitions whose bodies are over others.
     """
     known: Changed = {}
     for tensor in order:
@@ -49,8 +52,8 @@ def changes(
                 r: Read(known[r.tensor], r.indices) for r in reads_of(new) if r.tensor in known
             }
             new = substitute(new, table)
-            if new is not tensor.body:
-                known[tensor] = tensor.renewed(new)
+            if new is not tensor.body or tensor in axes:
+                known[tensor] = tensor.renewed(new, axes.get(tensor))
             continue
         together: Sequence[Tensor] = (tensor,)
         if isinstance(tensor, Recurrent):

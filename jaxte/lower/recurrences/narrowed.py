@@ -1,6 +1,9 @@
-"""Definitions of which one position along an axis is all that is read, as that position: what they read themselves is then one position, too.
+"""Definitions of which a box is all that is read, as that box: of what they read themselves, a box may be all, too.
 
-The gradient of what a loop begins with reads the adjoint of its first state, and what lies between is defined for all states.
+    dXp[i, j] = sum over k, l of dY[i - k, j - l] * W[k, l],   dX[i, j] = dXp[i + 1, j + 1]
+
+The adjoint of a padded copy is defined at all of its elements, and that of the input reads no ends: ``dXp`` is a convolution with the shape of ``X``, without
+a slice behind it. The gradient of what a loop begins with reads the adjoint of its first state, and what lies between is defined for all states.
 
 Tensors of recurrences of which one position along another axis than the clock is all that is read, as states of that position.
 
@@ -9,14 +12,18 @@ The gradient of what a loop within a loop begins with reads the first of its adj
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
+from jaxte.algebra.simplify import simplify_reads
+from jaxte.autodiff.rules.seeds import Adjoint
+from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
-from jaxte.lang.graphs import Members, among
-from jaxte.lang.walk import reads_of, substitute
+from jaxte.lang.graphs import Members, among, identical
+from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.recurrences.finals import Changed, changes, is_last
 from jaxte.sets.affine import linear, normal
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.recurrences.earlier import decided
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
@@ -25,42 +32,110 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 Position = tuple[int, int]
 """An axis, and where along it all reads are."""
+Ends = tuple[int, int]
+_KINDS = (Compute, Adjoint)  # others have their shape by what they are, as copies with continued ends
+_LARGE = 1 << 62
 
 
 def narrowed(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:
-    """What stands for the readers of such definitions. The arguments are those of ``within_loops``."""
+    """What stands for such definitions, and for their readers. The arguments are those of ``within_loops``."""
     own = [t for t in order if t not in given]
-    positions = _positions(own, results)
-    if not positions:
+    boxes = _boxes(own, results)
+    if not boxes:
         return {}
-    made: dict[Tensor, Compute] = {}
 
     def body(tensor: Compute, changed: Changed) -> Expr:
-        if tensor in positions:
-            made[tensor] = _at_one(tensor, positions, made, changed)
-        return _reading(tensor.body, positions, made)
+        found = boxes[tensor].at(tensor.body) if tensor in boxes else tensor.body
+        table: dict[Expr, Expr] = {
+            r: Read(changed[r.tensor], boxes[r.tensor].inside(r))
+            for r in reads_of(found)
+            if r.tensor in boxes
+        }
+        return substitute(found, table)
 
-    return changes(own, body, {})
+    return changes(own, body, {}, {t: box.axes for t, box in boxes.items()})
 
 
-def _positions(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor, Position]:
-    """Of the definitions that are no results and that only definitions read, where they are read, if that is one position."""
-    readers: dict[Tensor, list[Read]] = {}
-    others: set[Tensor] = set()
-    found: dict[Tensor, Position] = {}
+@dataclass(frozen=True)
+class _Box:
+    """What is read of a definition.
+
+    Attributes:
+        axes: of the box.
+        table: the axes of the definition as positions in the box.
+        first: where the box begins, along each axis.
+    """
+
+    axes: tuple[Axis, ...]
+    table: Mapping[Expr, Expr]
+    first: tuple[int, ...]
+
+    def at(self, body: Expr) -> Expr:
+        """``body`` at the points of the box."""
+        return decided(simplify_reads(substitute(body, self.table)))
+
+    def inside(self, read: Read) -> list[Expr]:
+        """The position of ``read`` in the box."""
+        lengths = [known(a.extent) for a in self.axes]
+        shifted = zip(read.indices, self.first, lengths, strict=True)
+        return [as_expr(0) if n == 1 else normal(i - at) if at else i for i, at, n in shifted]
+
+
+def _boxes(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor, _Box]:
+    """Of the definitions that are no results and that only definitions read, the boxes that are read, if these are smaller."""
+    asked: dict[Tensor, list[Ends | None]] = {}
+    found: dict[Tensor, _Box] = {}
+    whole = {t for t in order if not isinstance(t, Compute) for t in t.inputs} | set(results)
     for tensor in reversed(order):
         if not isinstance(tensor, Compute):
-            others.update(tensor.inputs)
             continue
         body = tensor.body
-        if tensor not in results and tensor not in others:
-            position = position_of(tensor, readers.get(tensor, []))
-            if position is not None:
-                found[tensor] = position
-                body = decided(substitute(body, {tensor.axes[position[0]]: as_expr(position[1])}))
+        if tensor in asked and type(tensor) in _KINDS:
+            box = _box(tensor, asked[tensor])
+            if box is not None:
+                found[tensor] = box
+                body = box.at(body)
         for read in reads_of(body):
-            readers.setdefault(read.tensor, []).append(read)
+            if isinstance(read.tensor, Compute) and read.tensor not in whole:
+                _ask(asked.setdefault(read.tensor, [(_LARGE, -1)] * read.tensor.ndim), read)
     return found
+
+
+def _ask(ends: list[Ends | None], read: Read) -> None:
+    """Adds the positions of ``read`` to those that are read; None along an axis where they are not known, or are no window."""
+    for place, index in enumerate(read.indices):
+        before, own = ends[place], _ends(index)
+        ends[place] = (
+            None if before is None or own is None else (min(before[0], own[0]), max(before[1], own[1]))
+        )
+
+
+def _ends(index: Expr) -> Ends | None:
+    """Between which positions ``index`` lies, where it is one or goes along its axes step by step."""
+    form = linear_or_none(index)
+    if form is None or any(c != 1 or not isinstance(a, Axis) for a, c in form.terms.items()):
+        return None
+    return reach(form)
+
+
+def _box(tensor: Compute, asked: Sequence[Ends | None]) -> _Box | None:
+    """The box of ``tensor`` that is read, if it is smaller, and no digits of positions would be cut."""
+    axes, first = list(tensor.axes), [0] * tensor.ndim
+    divided = {a for found in divisions(tensor.body) for a in free_axes(found.node)}
+    for place, (axis, ends) in enumerate(zip(tensor.axes, asked, strict=True)):
+        extent = known(axis.extent)
+        if ends is None or extent is None:
+            continue
+        low, high = max(ends[0], 0), min(ends[1], extent - 1)
+        if low <= high and high - low + 1 < extent and (axis not in divided or low == high):
+            axes[place], first[place] = Axis(axis.name, 0, high - low + 1), low
+    if identical(axes, list(tensor.axes)):
+        return None
+    pairs = zip(tensor.axes, axes, first, strict=True)
+    table: dict[Expr, Expr] = {
+        a: as_expr(at) if known(new.extent) == 1 else new + at for a, new, at in pairs if new is not a
+    }
+    return _Box(tuple(axes), table, tuple(first))
 
 
 def position_of(tensor: Tensor, reads: Sequence[Read], but: int | None = None) -> Position | None:
@@ -87,33 +162,6 @@ def _end(index: Expr) -> int | None:
         return None
     ends = reach(linear(normal(index)))
     return ends[0] if ends is not None and ends[0] == ends[1] else None
-
-
-def _at_one(
-    tensor: Compute, positions: dict[Tensor, Position], made: dict[Tensor, Compute], changed: Changed
-) -> Compute:
-    place, position = positions[tensor]
-    axes = tuple(Axis(a.name, 0, as_expr(1) if n == place else a.extent) for n, a in enumerate(tensor.axes))
-    table: dict[Expr, Expr] = dict(zip(tensor.axes, axes, strict=True))
-    table[tensor.axes[place]] = as_expr(position)
-    body = _reading(decided(substitute(tensor.body, table)), positions, made)
-    again: dict[Expr, Expr] = {
-        r: Read(changed[r.tensor], r.indices) for r in reads_of(body) if r.tensor in changed
-    }
-    # reads are inside wherever they are taken, as those of the definition are; its conditions may say so in any order
-    return Compute(tensor.name, axes, substitute(body, again))
-
-
-def _reading(body: Expr, positions: dict[Tensor, Position], made: dict[Tensor, Compute]) -> Expr:
-    """``body`` with reads of what is one position now."""
-    table: dict[Expr, Expr] = {}
-    for read in reads_of(body):
-        if read.tensor in made:
-            place = positions[read.tensor][0]
-            table[read] = Read(
-                made[read.tensor], [as_expr(0) if n == place else i for n, i in enumerate(read.indices)]
-            )
-    return substitute(body, table) if table else body
 
 
 def narrowed_states(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:

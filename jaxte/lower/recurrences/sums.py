@@ -61,7 +61,7 @@ def within_loops(
         policy: has the rates of the platform.
     """
     if not any(isinstance(t, Recurrent) and t not in given for t in order):
-        return {}
+        return narrowed(order, given, results)
     again = frozenset(t for group in kept_in(given) for t in group.tensors)
     changed = made_in_steps(order, given, again)
 

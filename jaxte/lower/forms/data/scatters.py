@@ -111,9 +111,13 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
     if body.policy.facts.pads_rows:
         in_rows = recognise_scatter(wanted.axes, node, True)
         spec = in_rows if isinstance(in_rows, ScatterSpec) else spec
-    values = prod(extent_of(e) for e in spec.values.shape)
+    extents = list(map(extent_of, spec.values.shape))
     width = dtypes.width(node.dtype)
-    moved = Work(scatter=values, stream=width * prod(map(extent_of, spec.shape)), kernel=1)
+    moved = Work(stream=width * prod(map(extent_of, spec.shape)), kernel=1)
+    if body.policy.facts.scatters_rows:
+        moved += Work(scatter=prod(extents[: spec.block]), stream=width * prod(extents))
+    else:
+        moved += Work(scatter=prod(extents))
     yield _candidate(body, spec, wanted, FORMS[node.reducer.name], moved, scatter_source)
     if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype):
         return
