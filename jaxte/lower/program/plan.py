@@ -27,6 +27,7 @@ from jaxte.lower.program.across.computed_once import put_together, read_by_one, 
 from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
 from jaxte.lower.program.across.halos import with_rolls_chosen
 from jaxte.lower.program.across.idle_pads import without_idle_pads
+from jaxte.lower.program.across.masked_once import with_masked_once
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
@@ -171,7 +172,9 @@ class _Lowering:
         if self.shared.policy.facts.multiplies_nan:
             statements = with_rows_multiplied(statements, self.shared.names)
         statements = with_equal_values_once(
-            statements, own, Naming(shared.names.numbered, shared.printer.text)
+            with_masked_once(statements, shared.names),
+            own,
+            Naming(shared.names.numbered, shared.printer.text),
         )
         statements = with_alike_parts_in_loops(with_equal_functions_once(statements), shared.printer.text)
         return Written(statements, idents, part.choices)
