@@ -34,7 +34,6 @@ Position = tuple[int, int]
 """An axis, and where along it all reads are."""
 Ends = tuple[int, int]
 _KINDS = (Compute, Adjoint)  # others have their shape by what they are, as copies with continued ends
-_LARGE = 1 << 62
 
 
 def narrowed(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:
@@ -83,47 +82,29 @@ class _Box:
 
 def _boxes(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor, _Box]:
     """Of the definitions that are no results and that only definitions read, the boxes that are read, if these are smaller."""
-    asked: dict[Tensor, list[Ends | None]] = {}
+    readers: dict[Tensor, list[Read]] = {}
     found: dict[Tensor, _Box] = {}
-    whole = {t for t in order if not isinstance(t, Compute) for t in t.inputs} | set(results)
+    others = {t for own in order if not isinstance(own, Compute) for t in own.inputs}
     for tensor in reversed(order):
         if not isinstance(tensor, Compute):
             continue
         body = tensor.body
-        if tensor in asked and type(tensor) in _KINDS:
-            box = _box(tensor, asked[tensor])
+        if type(tensor) in _KINDS and tensor in readers and tensor not in results and tensor not in others:
+            box = _box(tensor, readers[tensor])
             if box is not None:
                 found[tensor] = box
                 body = box.at(body)
         for read in reads_of(body):
-            if isinstance(read.tensor, Compute) and read.tensor not in whole:
-                _ask(asked.setdefault(read.tensor, [(_LARGE, -1)] * read.tensor.ndim), read)
+            readers.setdefault(read.tensor, []).append(read)
     return found
 
 
-def _ask(ends: list[Ends | None], read: Read) -> None:
-    """Adds the positions of ``read`` to those that are read; None along an axis where they are not known, or are no window."""
-    for place, index in enumerate(read.indices):
-        before, own = ends[place], _ends(index)
-        ends[place] = (
-            None if before is None or own is None else (min(before[0], own[0]), max(before[1], own[1]))
-        )
-
-
-def _ends(index: Expr) -> Ends | None:
-    """Between which positions ``index`` lies, where it is one or goes along its axes step by step."""
-    form = linear_or_none(index)
-    if form is None or any(c != 1 or not isinstance(a, Axis) for a, c in form.terms.items()):
-        return None
-    return reach(form)
-
-
-def _box(tensor: Compute, asked: Sequence[Ends | None]) -> _Box | None:
-    """The box of ``tensor`` that is read, if it is smaller, and no digits of positions would be cut."""
+def _box(tensor: Compute, reads: Sequence[Read]) -> _Box | None:
+    """The box of ``tensor`` that ``reads`` are in, if it is smaller, and no digits of positions would be cut."""
     axes, first = list(tensor.axes), [0] * tensor.ndim
     divided = {a for found in divisions(tensor.body) for a in free_axes(found.node)}
-    for place, (axis, ends) in enumerate(zip(tensor.axes, asked, strict=True)):
-        extent = known(axis.extent)
+    for place, axis in enumerate(tensor.axes):
+        extent, ends = known(axis.extent), _ends([read.indices[place] for read in reads])
         if ends is None or extent is None:
             continue
         low, high = max(ends[0], 0), min(ends[1], extent - 1)
@@ -131,11 +112,25 @@ def _box(tensor: Compute, asked: Sequence[Ends | None]) -> _Box | None:
             axes[place], first[place] = Axis(axis.name, 0, high - low + 1), low
     if identical(axes, list(tensor.axes)):
         return None
-    pairs = zip(tensor.axes, axes, first, strict=True)
-    table: dict[Expr, Expr] = {
-        a: as_expr(at) if known(new.extent) == 1 else new + at for a, new, at in pairs if new is not a
-    }
+    table: dict[Expr, Expr] = {}
+    for axis, new, at in zip(tensor.axes, axes, first, strict=True):
+        if new is not axis:
+            table[axis] = as_expr(at) if known(new.extent) == 1 else new + at
     return _Box(tuple(axes), table, tuple(first))
+
+
+def _ends(indices: Sequence[Expr]) -> Ends | None:
+    """Between which positions ``indices`` lie, where each is one or goes along its axes step by step."""
+    found: list[Ends] = []
+    for index in dict.fromkeys(indices):
+        form = linear_or_none(index)
+        if form is None or any(c != 1 or not isinstance(a, Axis) for a, c in form.terms.items()):
+            return None
+        ends = reach(form)
+        if ends is None:
+            return None
+        found.append(ends)
+    return min(low for low, _ in found), max(high for _, high in found)
 
 
 def position_of(tensor: Tensor, reads: Sequence[Read], but: int | None = None) -> Position | None:
