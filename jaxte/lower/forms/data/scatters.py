@@ -119,7 +119,7 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
     else:
         moved += Work(scatter=prod(extents))
     yield _candidate(body, spec, wanted, FORMS[node.reducer.name], moved, scatter_source)
-    if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype):
+    if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype) or _may_be_outside(spec):
         return
     made = list(nodes_below(one_hot_source(spec, on_names(spec.operands))))
     hot = sum(bytes_of(node, extent_of) for node in made if isinstance(node, OneHot))
@@ -128,11 +128,17 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
     yield _candidate(body, spec, wanted, ONE_HOT, product, one_hot_source)
 
 
+def _may_be_outside(spec: ScatterSpec) -> bool:
+    """Whether a value that a product multiplies by zeros alone may be NaN since it is read beyond a tensor."""
+    kept = guarded_reads(spec.values.body, spec.hits)
+    return any(r not in kept for r in reads_of(spec.values.body) if reads_of(*r.indices))
+
+
 def _candidate(
     body: Body, spec: ScatterSpec, wanted: Wanted, form: str, work: Work, source: Source
 ) -> Candidate:
     def write() -> Search:
-        operands = yield from scatter_operands(body, spec, wanted.scope)
+        operands = yield from scatter_operands(body, spec, wanted.scope, multiplied=form == ONE_HOT)
         body.report.note(form)
         if "scatter" in form:
             body.report.because(spec.reason)
@@ -142,12 +148,12 @@ def _candidate(
 
 
 def scatter_operands(
-    body: Body, spec: ScatterSpec, scope: Scope
+    body: Body, spec: ScatterSpec, scope: Scope, multiplied: bool = False
 ) -> Generator[tuple[Expr, Scope], Value, list[Node]]:
-    """The nodes of the operands of ``spec``; what falls outside of the output may be anything."""
+    """The nodes of the operands of ``spec``; what falls outside of the output may be anything, but for NaN where it is ``multiplied`` by zero."""
     body.survey(spec.values.body)
     # Single elements are as well filled in, as others do that read them: then there is one gather for all.
-    rows = len(spec.values.axes) > spec.block
+    rows = multiplied or len(spec.values.axes) > spec.block
     hits = guarded_reads(spec.values.body, spec.hits if rows else ())
     return (yield from operands_of(body, spec.operands, scope.hitting(hits)))
 
