@@ -56,6 +56,10 @@ class SparseDerivative(PickledByName, Generic[R_co]):
     ) -> None:
         self.raised = f if isinstance(f, Raised) else Raised(f)
         functools.update_wrapper(self, self.raised.f, updated=())
+        if not isinstance(argnums, int):
+            raise ArgumentError(
+                f"a sparse derivative of {self.raised.__name__} is to one argument, and argnums is {argnums!r}; ask for each of them by itself"
+            )
         self._argnum, self._second, self._finish = argnums, second, finish
         self._kept: list[tuple[Fingerprint, Made]] = []
 

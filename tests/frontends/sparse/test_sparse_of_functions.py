@@ -186,6 +186,8 @@ def test_errors_say_what_where_and_the_remedy() -> None:
         te.jacobian(heat, sparse=3)
     with pytest.raises(te.ArgumentError, match="is of a scalar"):
         te.hessian(heat, sparse=True)(x)
+    with pytest.raises(te.ArgumentError, match=r"to one argument, and argnums is \(0, 1\); ask for each"):
+        te.jacobian(lambda x, y: x * y, sparse=True, argnums=(0, 1))  # type: ignore[call-overload]
     with pytest.raises(te.ArgumentError, match="argument 1: it is called with 1"):
         te.jacobian(heat, 1, sparse=True)(x)
     with pytest.raises(te.ArgumentError, match="ravel a tree of arrays"):
