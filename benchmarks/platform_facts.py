@@ -36,7 +36,6 @@ CASES = {
     "combines_singly": "chamfer",
     "divides_positions": "attention_window_long",
 }
-SEGMENTS = "lays_out_sums"  # of no case: sums over segments whose bounds are data
 WRITTEN = "written"  # no fact, but a rate
 Call = Callable[[], Any]
 
@@ -57,6 +56,27 @@ def of_segments(platform: str) -> Call:
     return lambda: fn(x, bounds)
 
 
+def of_rows(platform: str) -> Call:
+    """A thousand matrices added at positions that are data: relations of a graph of knowledge."""
+    i = te.reduce_axis((0, 1024), "i")
+
+    def build(x: te.Tensor, kind: te.Tensor) -> te.Tensor:
+        return te.compute((20, 32, 32), lambda t, a, b: te.sum(x[i, a, b], axis=i, where=kind[i] == t), "y")
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((1024, 32, 32)).astype("float32")
+    kind = rng.integers(0, 20, 1024).astype("int32")
+    fn = jax.jit(te.function(build, platform=platform))
+    return lambda: fn(x, kind)
+
+
+# facts of no case: sums over segments whose bounds are data, and of rows at positions that are
+OTHERS: dict[str, tuple[str, Callable[[str], Call]]] = {
+    "lays_out_sums": ("segments", of_segments),
+    "scatters_rows": ("rows", of_rows),
+}
+
+
 def of_case(name: str, platform: str) -> Call:
     case = load(name)
     args = draw(case.inputs_at("full"))
@@ -73,7 +93,7 @@ def calls(fact: str, platform: str) -> dict[str, Call]:
     for value in (True, False):
         PLATFORMS[f"{fact}={value}"] = replace(platform_of(platform), **{fact: value})
         name = f"{fact}={value}"
-        made[name] = of_segments(name) if fact == SEGMENTS else of_case(CASES[fact], name)
+        made[name] = OTHERS[fact][1](name) if fact in OTHERS else of_case(CASES[fact], name)
     return made
 
 
@@ -113,7 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known = [*CASES, SEGMENTS]
+    known = [*CASES, *OTHERS]
     parser.add_argument("facts", nargs="*", help=f"by default all: {', '.join(known)}; or {WRITTEN}")
     parser.add_argument("--rounds", type=int, default=11, help="timed calls of each program")
     options = parser.parse_args()
@@ -125,7 +145,9 @@ def main() -> None:
     for fact in options.facts or known:
         relying, other = interleaved(calls(fact, platform), options.rounds).values()
         used = str(getattr(platform_of(platform), fact))
-        rows.append((fact, CASES.get(fact, "segments"), f"{other / relying:.2f}", used))
+        rows.append(
+            (fact, OTHERS[fact][0] if fact in OTHERS else CASES[fact], f"{other / relying:.2f}", used)
+        )
     print(f"{jax.devices()[0].device_kind}, jax {jax.__version__}\n")
     print(markdown(("fact", "case", "times as fast with it", "in use"), rows))
 
