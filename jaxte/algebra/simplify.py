@@ -89,7 +89,7 @@ def _dependence(root: Expr, axes: Sequence[Axis]) -> dict[Expr, bool]:
 def collect(terms: Sequence[Expr]) -> Expr:
     """The sum of ``terms``: like ones added up, opposite ones gone; 0 if nothing is left."""
     counts: dict[Expr, float] = {}
-    parts = [part for term in terms for part in addends(term)]
+    parts = [part for term in terms for part in addends(term) if not is_zero(part)]
     for term in map(with_one_number, _gathered(parts)):
         sign, core = _sign_and_core(term)
         counts[core] = counts.get(core, 0) + sign

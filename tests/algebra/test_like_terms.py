@@ -87,3 +87,15 @@ def test_values() -> None:
     found = te.interpret(dx, {X: x, Y: y, next(t for t in dx.inputs if t.name == "H"): np.ones(4, "float32")})
     expected = 2 * x * (y @ x) + y * (x @ x) - 0.3 * (x.sum() + x.sum())
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_what_a_condition_alone_reads_adds_no_zero() -> None:
+    x = te.placeholder((6,), name="x")
+    i, j = te.reduce_axis((0, 6), "i"), te.reduce_axis((0, 6), "j")
+    r = te.compute((6, 6), lambda i, j: (x[i] - x[j]) ** 2 + 0.5, "r")
+    s = te.compute((6, 6), lambda i, j: te.sin(r[i, j]), "s")
+    y = te.compute(
+        (), lambda: te.sum(te.select(r[i, j] < 4.0, s[i, j] ** 2 - s[i, j], 0.0), axis=[i, j]), "y"
+    )
+    (dr,) = te.differentiate(y, [r])
+    assert te.formula(dr) == "dr[i, j] = ds[i, j] * cos(r[i, j])  (i < 6, j < 6)"
