@@ -131,9 +131,13 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(outputs)
     order = topological_order(plain)
     with bounded(len(order)):
-        near = SHARED.at(NEAR.at(plain, Asked()), Asked())
+        asked = Asked()
+        near = applied(plain, (NEAR, SHARED), asked)
         order = order if near is plain else topological_order(near)
         made = dict(zip(plain, _planned_in_order(order, near), strict=True))
+        for before, after in zip(plain, near, strict=True):
+            if after is not before and isinstance(own := made[before], Compute):
+                own.as_planned_by([*asked.fired, *own.planned_by])
     return tuple(made.get(t, t) for t in outputs)
 
 
