@@ -33,6 +33,7 @@ The forms of a banded product, by blocks of rows and by slices, with what each c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -193,6 +194,10 @@ def _specification(
         parts |= {row: Part(ROW, number), roles.z: Part(DIAGONAL, number), column: Part(COLUMN, number)}
         bands.append(_band(roles, *reach))
     first, second = (dims_of(o, replaced, parts) for o in (found[0].first, found[0].second))
+    for dims in (first, second):
+        times = Counter(role.band for role in dims.roles if isinstance(role, Part))
+        if any(n > 2 for n in times.values()):  # two of them are positions in a band, and tell the third
+            return Refusal("an operand depends on rows, on columns and on diagonals")
     out = tuple(parts.get(a, a) for a in axes)
     return BandSpec(found[0].kind, tuple(bands), first, second, out, finish)
 

@@ -459,3 +459,33 @@ def test_a_volume_is_made_by_products() -> None:
     assert lowered.as_text().count("stablehlo.dot_general") == 9
     products = 81 * 32 * 48 * 48 * 4
     assert 4 * lowered.compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes < products
+
+
+def test_operands_of_rows_columns_and_diagonals_are_no_bands() -> None:
+    """Emission of a second derivative ended with an error of letters: two of the three are positions in a band, and tell the third."""
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(0)
+        x, w, v = (jnp.asarray(rng.normal(size=n)) for n in (12, 8, 12))
+        p, q = np.arange(3)[:, None], np.arange(5)
+
+        @te.function
+        def own(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+            return te.compute(
+                (3, 5),
+                lambda i, j: (
+                    x[te.minimum(te.maximum(3 * i, j), 11)]
+                    * w[te.minimum((i + 4 - 2 * (i // 4 % 2 * 4)) // 2 % 4 * 2, 7)]
+                ),
+                "y",
+            )
+
+        def plain(x: jax.Array, w: jax.Array) -> jax.Array:
+            return x[np.maximum(3 * p, q)] * w[np.minimum((p + 4) // 2 % 4 * 2, 7)]
+
+        def twice(f: Callable[..., jax.Array]) -> jax.Array:
+            value = lambda x, w: jnp.sum(jnp.sin(f(x, w)))  # noqa: E731
+            slope = jax.grad(value, (0, 1))
+            return jax.grad(lambda x, w: slope(x, w)[0] @ v + jnp.sum(slope(x, w)[1]), (0, 1))(x, w)
+
+        for found, expected in zip(twice(own), twice(plain), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
