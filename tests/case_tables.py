@@ -57,7 +57,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     ),
     "group_norm": ({}, "shifted products, sum"),
     "l2_normalize": ({}, "sum"),
-    "layer_norm": ({"dot_general": 1}, "einsum, sum"),
+    "layer_norm": ({"dot_general": 2}, "einsum, sum"),
     "log_softmax": ({}, "max, sum"),
     "lrn": ({}, "shifted slices"),
     "max_pool_2_2": ({}, "interleaved, shifted slices"),
@@ -72,7 +72,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "product_reduction": ({}, "blocked scan, prod"),
     "reshape_heads": ({}, ""),
     "reshape_transpose": ({}, ""),
-    "rms_norm": ({"dot_general": 1}, "einsum, sum"),
+    "rms_norm": ({"dot_general": 2}, "einsum, sum"),
     "soft_rasteriser": (
         {"while": 2},
         "inside the tiles of drows and dcolumns and dlength and dside_sum and dcorners_sum, tiles of 2 i: elementwise, tiles of 2 i: sum",

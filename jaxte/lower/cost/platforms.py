@@ -97,8 +97,8 @@ class Platform:
         sums_columns: several sums along columns are taken together, element by element in vectors; elsewhere a core holds a tile of each, for which it
             has no memory (sums in one pass).
         narrow_products: 16-bit numbers are multiplied by units of their own; elsewhere as float32 ones (partial sums in float32).
-        adds_rows: a product of a matrix and a vector along the rows is added up one row after the other, which rounds more than a sum does, which is
-            taken in blocks (sums of products for them).
+        adds_rows: a product of a matrix and a vector along the rows is added up one row after the other, which rounds more than a product of
+            columns or a sum does (these for them).
         groups_by_library: a library, or the compiler, has convolutions of two dimensions in groups, channels last, and their gradients (raised ones).
         joins_apart: arrays side by side are an array of their own, which little is fused with (rolls as a choice between two pads).
         keeps_tables: what is added to a small table is added in the cache (tables that all pairs read, raised).

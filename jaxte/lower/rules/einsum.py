@@ -123,18 +123,30 @@ def _is_along_rows(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -
 
 
 def _one_sum(body: Body, groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Task:
-    """The sum of all factors, which shares no loop with others that read them: XLA on the CPU writes what several sums read as an array.
+    """One pass over all factors, which shares no loop with others that read them: XLA on the CPU writes what several sums read as an array.
 
-    What takes long to compute is shared all the same.
+    What takes long to compute is shared all the same. Two factors over all dimensions are the operands of a product of columns, which
+    is added up in blocks on every processor; of a sum it depends on the processor and on the number of columns.
     """
     factors = [f for members in groups for f in members]
+    operands = [factors] if job.guards else _columns(factors, scope)
     before = body.tensors
     if body.policy.facts.drops_barriers and points(scope.order) >= LARGE_RESULT:
         own = [f.expr for f in factors if not expensive_calls([f.expr])]
         body.read_by({**before, **again(body, own)})
-    values = yield from masked_operands(body, [factors], job, scope)
+    values = yield from masked_operands(body, operands, job, scope)
     body.read_by(before)
     return _summed(body, values, job, scope)
+
+
+def _columns(factors: list[Factor], scope: Scope) -> list[list[Factor]]:
+    """A product as two operands that have all of its dimensions, if two of its factors have them."""
+    dims = [set(dims_under(f.expr, scope)) for f in factors]
+    every = set().union(*dims)
+    whole = [f for f, own in zip(factors, dims, strict=True) if own == every and not f.inverse]
+    if len(whole) < 2:
+        return [factors]
+    return [whole[:1], [f for f in factors if f is not whole[0]]]
 
 
 def _is_one_loop(members: Sequence[Factor], job: Job) -> bool:
