@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -16,6 +17,7 @@ from jaxte.lang.walk import free_axes, postorder
 from jaxte.sets.quasi_affine import index_of, quasi_affine
 
 _MOST_POINTS = 2**20  # that are tabulated at a time: 8 MB for each index
+_IN_CACHE = 2**13  # positions of one axis that are tried at a time, which the first cache holds
 _MOST_LOOKED_AT = 2**23  # one by one, in pieces: less than a second
 
 _WIDE = {"int32", "int64"}  # whose casts change no position
@@ -89,6 +91,31 @@ def tabulated(expr: Expr, at: Mapping[Expr, Any]) -> np.ndarray | None:
             case _:
                 return None
     return np.asarray(memo[expr])
+
+
+@lru_cache(maxsize=16)  # what an index is made of, its ends and its interior are asked one after the other
+def values_along(index: Expr, axis: Axis) -> np.ndarray | None:
+    """``index`` at each position of ``axis``; None where something else decides, or there are many positions, or symbolic ones.
+
+    >>> i = te.reduce_axis((0, 6), "i")
+    >>> values_along(te.minimum(i // 2, 1), i).tolist()
+    [0, 0, 1, 1, 1, 1]
+    """
+    if not (isinstance(axis.lo, Const) and isinstance(axis.hi, Const)):
+        return None
+    start, stop = int(axis.lo.value), int(axis.hi.value)  # type: ignore[arg-type]
+    if stop - start > _MOST_POINTS:
+        return None
+    found: list[np.ndarray] = []
+    for first in range(start, stop, _IN_CACHE):
+        at = np.arange(first, min(first + _IN_CACHE, stop))
+        values = tabulated(index, {axis: at})
+        if values is None:
+            return None
+        found.append(np.broadcast_to(values, at.shape).astype("int64"))
+    whole = np.concatenate(found) if found else np.zeros(0, "int64")
+    whole.setflags(write=False)
+    return whole
 
 
 def quotients(conditions: Sequence[Expr]) -> int:

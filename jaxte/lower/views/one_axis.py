@@ -13,10 +13,10 @@ array ``V[dims] = T[index]``. Positions outside of the tensor hold zeros. The fo
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd
+
+import numpy as np
 
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
@@ -32,7 +32,7 @@ from jaxte.lower.views.turned_digits import turned_view
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
 from jaxte.sets.resolved import simplify
-from jaxte.sets.tabulate import evaluate_index
+from jaxte.sets.tabulate import values_along
 
 _DEEPEST = 6  # digits of digits
 _WIDEST_STRIDE = 8  # elements that are copied for each that is read, at most
@@ -110,92 +110,52 @@ def _single_division(index: Expr) -> Division | None:
 
 
 def _clamped(extent: Expr, index: Expr, dim: Axis) -> View | Refusal:
-    """``minimum`` and ``maximum`` of one dimension with bounds known now: a slice with its ends repeated."""
-    form = linear(index)
-    limits = [_clamp_limits(node) for node in postorder(index) if _is_extremum(node)]
-    if len(form.terms) != 1 or len(limits) > 2 or any(limit is None for limit in limits):
-        return Refusal(f"`{text(index)}` is no clamp of one dimension between numbers")
-    count = known(dim.hi)
-    if count is None or known(extent) is None or any(isinstance(n, Var) for n in postorder(index)):
-        return Refusal(f"`{text(index)}` clamps a dimension of symbolic size")
-    if not count:
-        return Refusal("an empty dimension")
-    values = _Values(index, dim)
-    if divisions(index):
-        first = next((p for p in range(count - 1) if values[p + 1] != values[p]), count - 1)
-        last = next((p for p in range(count - 1, 0, -1) if values[p - 1] != values[p]), 0)
-        between: Sequence[int] = range(first, last)
-    else:  # linear between two constant ends, which are found by halving
-        first = bisect_left(range(count), 1, key=lambda p: values[p] != values[0]) - 1
-        last = bisect_left(range(count), 1, key=lambda p: values[p] == values[count - 1])
-        # the first and the last step may be shorter than those between
-        between = sorted({first, min(first + 1, last - 1), last - 1} - {-1})
-    if first >= last:
-        taken = fetch(extent, constant(values[0]), 1, ONE)
-        return (
-            Refusal("out of range")
-            if isinstance(taken, Refusal)
-            else View((*taken, Repeat(0, dim.hi)), (dim,))
-        )
-    strides = {values[p + 1] - values[p] for p in between}
-    if len(strides) != 1:
-        return _of_continued(extent, index, dim, values, sorted(set(between) - {first, last - 1}))
-    steps = fetch(extent, constant(values[first]), strides.pop(), as_expr(last - first + 1))
-    if isinstance(steps, Refusal):
-        return steps
-    return View((*steps, Pad(((as_expr(first), as_expr(count - 1 - last)),), "edge")), (dim,))
+    """An index of one dimension that is held at its ends: a slice with these repeated, whatever minima and maxima it is written with."""
+    values = values_along(index, dim)
+    if values is None or known(extent) is None or not len(values):
+        return Refusal(f"`{text(index)}` is held at the ends of a dimension of symbolic size, or of none")
+    ends, count = (int(values[0]), int(values[-1])), len(values)
+    steps = np.diff(values)
+    kinds, often = np.unique(steps[steps != 0], return_counts=True)
+    if not len(kinds):
+        taken = fetch(extent, constant(ends[0]), 1, ONE)
+        return taken if isinstance(taken, Refusal) else View((*taken, Repeat(0, dim.hi)), (dim,))
+    stride = int(kinds[often.argmax()])
+    somewhere = int((steps == stride).argmax())
+    start = int(values[somewhere]) - stride * somewhere
+    low, high = min(ends), max(ends)
+    if np.any(values != np.clip(start + stride * np.arange(count), low, high)):
+        return Refusal(f"`{text(index)}` is not one slice with its ends repeated")
+    before, after = (int(np.count_nonzero(values == end)) - 1 for end in ends)
+    if ends[1] - ends[0] != stride * (count - 1 - before - after):
+        return _of_continued(extent, index, dim, Linear({dim: stride}, start), (low, high))
+    held = fetch(extent, constant(ends[0]), stride, as_expr(count - before - after))
+    if isinstance(held, Refusal):
+        return held
+    return View((*held, Pad(((as_expr(before), as_expr(after)),), "edge")), (dim,))
 
 
 def _of_continued(
-    extent: Expr, index: Expr, dim: Axis, values: _Values, inner: Sequence[int]
+    extent: Expr, index: Expr, dim: Axis, form: Linear, ends: tuple[int, int]
 ) -> View | Refusal:
-    """Every ``stride``-th element of a slice whose ends are repeated first, where a step does not meet an end."""
-    count, size = known(dim.hi) or 0, known(extent) or 0
-    low, high = sorted((values[0], values[count - 1]))
-    stride = values[inner[0] + 1] - values[inner[0]] if inner else 0
-    start = values[inner[0]] - stride * inner[0] if inner else 0
-    asked = {0, 1, count - 1, count - 2, *inner, *(p + 1 for p in inner)}
-    if (
-        any(values[p] != min(max(start + stride * p, low), high) for p in asked)
-        or not 0 <= low <= high < size
-    ):
-        return Refusal(f"`{text(index)}` is not one slice with its ends repeated")
-    if not 1 < abs(stride) <= _WIDEST_STRIDE:
+    """``form`` of ``dim``, held at ``ends`` that its steps do not meet: every ``stride``-th element of a slice whose ends are repeated first."""
+    (low, high), stride, start = ends, form.coefficient(dim), form.constant
+    if not 1 < abs(stride) <= _WIDEST_STRIDE or not 0 <= low <= high < (known(extent) or 0):
         return Refusal(
             f"`{text(index)}` is not one slice with its ends repeated, and copies {abs(stride)} elements for each of its"
         )
-    ends = sorted((start, start + stride * (count - 1)))
-    before, after = max(0, low - ends[0]), max(0, ends[1] - high)
+    last = start + stride * ((known(dim.hi) or 0) - 1)
+    before, after = max(0, low - min(start, last)), max(0, max(start, last) - high)
     width = before + (high + 1 - low) + after
     begin = start - low + before
     return View(
         (
             *slice_steps(extent, constant(low), constant(high), 1),
             Pad(((as_expr(before), as_expr(after)),), "edge"),
-            *slice_steps(as_expr(width), constant(begin), constant(begin + stride * (count - 1)), stride),
+            *slice_steps(as_expr(width), constant(begin), constant(begin + last - start), stride),
         ),
         (dim,),
     )
-
-
-def _clamp_limits(node: Expr) -> Expr | None:
-    """The number that a minimum or maximum bounds its operand by."""
-    assert isinstance(node, Call)
-    return next((a for a in node.args if isinstance(a, Const)), None)
-
-
-class _Values:
-    """The values of an index of one dimension, each computed when it is asked for."""
-
-    def __init__(self, index: Expr, dim: Axis) -> None:
-        self._index = index
-        self._dim = dim
-        self._known: dict[int, int] = {}
-
-    def __getitem__(self, position: int) -> int:
-        if position not in self._known:
-            self._known[position] = evaluate_index(self._index, {self._dim: position})
-        return self._known[position]
 
 
 def _through_combination(extent: Expr, index: Expr, atom: Expr, depth: int) -> View | Refusal:

@@ -25,10 +25,8 @@ from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view
 from jaxte.sets.affine import Linear
 from jaxte.sets.intervals import known, same
-from jaxte.sets.tabulate import tabulated
+from jaxte.sets.tabulate import values_along
 
-_MOST_POSITIONS = 2**20  # that are looked at
-_PIECE = 2**13  # positions that are tried at a time, which the first cache holds
 _MOST_DIGITS = 12  # dimensions of a reshape
 
 
@@ -61,41 +59,19 @@ def turned_view(extent: Expr, index: Expr, dim: Axis) -> View | None:
     return View((*view.steps, *turned, Reshape((dim.hi,))), (dim,))
 
 
+@lru_cache(maxsize=1024)
 def ends_of_values(index: Expr) -> tuple[int, int] | None:
-    """The least and the greatest value of an index with digits of one axis; None for any other."""
+    """The least and the greatest value of an index with divisions of one axis; None for any other."""
     axes = list(free_axes(index))
-    count = known(axes[0].hi) if len(axes) == 1 and divisions(index) else None
-    if count is None or known(axes[0].lo) != 0 or not 0 < count <= _MOST_POSITIONS:
-        return None
-    turned = digits_of_values(index, axes[0])
-    if turned is not None:
-        first, digits = turned
-        spans = [digit.step * (digit.extent - 1) for digit in digits]
-        return first + sum(min(s, 0) for s in spans), first + sum(max(s, 0) for s in spans)
-    found = _values(index, axes[0], count)
-    return None if found is None else (int(np.min(found)), int(np.max(found)))
-
-
-def _values(index: Expr, dim: Axis, count: int) -> np.ndarray | None:
-    """``index`` at the first ``count`` positions of ``dim``, in pieces that a processor has at hand."""
-    pieces = []
-    for start in range(0, count, _PIECE):
-        at = np.arange(start, min(start + _PIECE, count))
-        found = tabulated(index, {dim: at})
-        if found is None:
-            return None
-        pieces.append(np.broadcast_to(found, at.shape).astype("int64"))
-    return np.concatenate(pieces)
+    values = values_along(index, axes[0]) if len(axes) == 1 and divisions(index) else None
+    return None if values is None or not len(values) else (int(values.min()), int(values.max()))
 
 
 @lru_cache(maxsize=1024)
 def digits_of_values(index: Expr, dim: Axis) -> tuple[int, tuple[Digit, ...]] | None:
     """The value of ``index`` at 0 and the digits of ``dim`` that it adds up, the least first; None where it is no such sum."""
-    count = known(dim.hi)
-    if count is None or known(dim.lo) != 0 or not 0 < count <= _MOST_POSITIONS:
-        return None
-    values = _values(index, dim, count)
-    if values is None:
+    values = values_along(index, dim)
+    if values is None or not len(values):
         return None
     first, digits = int(values[0]), []
     while len(values) > 1:

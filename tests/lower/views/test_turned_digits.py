@@ -11,6 +11,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.expr import Expr
 from jaxte.lower.views import turned_digits
+from jaxte.sets import tabulate
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -79,7 +80,7 @@ def test_ends_follow_from_digits(monkeypatch) -> None:
     """Positions are looked at once, few at a time."""
     asked: list[int] = []
     monkeypatch.setattr(
-        turned_digits,
+        tabulate,
         "tabulated",
         lambda index, at: asked.append(max(map(len, at.values()))) or tabulated(index, at),
     )
