@@ -29,6 +29,7 @@ from jaxte.lower.recurrences.finals import Changed, bytes_of_any, changes, final
 from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
 from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.recurrences.rows import rows_in_loops
+from jaxte.lower.recurrences.slanted import straightened
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
@@ -78,7 +79,9 @@ def within_loops(
     changed = renewed(changed, narrowed(reached(), given, frozenset(made())))
     changed = renewed(changed, narrowed_states(reached(), given, frozenset(made())))
     changed = renewed(changed, finals_only(reached(), given, frozenset(made())))
-    return renewed(changed, replays(reached(), given)) if again else changed
+    if again:
+        return renewed(changed, replays(reached(), given))
+    return renewed(changed, straightened(reached(), given))
 
 
 def sums_in_loops(
