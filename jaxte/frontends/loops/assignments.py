@@ -21,8 +21,6 @@ _VIEWS = (ast.Subscript, ast.Attribute, ast.Call)
 class Assignments(Calls):
     """Reads assignments."""
 
-    forced: set[object]  # names that are variables, whatever they are given
-
     @abstractmethod
     def sum_idiom(self, target: ast.expr, value: ast.expr) -> bool:
         """Whether ``target = value`` is an addition, which is recorded then."""

@@ -150,6 +150,7 @@ class Calls(Arrays):
         dtype = own if kind is None else dtype_of(self.value(kind), self.default)
         for extent in (self.fixed(e, node) for e in shape):
             if isinstance(extent, Expr) and (free_axes(extent) or reads_of(extent)):
+                self.as_known(node)
                 raise self.fault(
                     node, "the shape of an array depends on a counter or on data; make it as large as it gets"
                 )

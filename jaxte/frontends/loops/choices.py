@@ -147,6 +147,12 @@ class Choices(Additions):
                 if name in before:
                     self.frame.bind(name, before[name])
                 continue
+            if name in before and (self.frame.number, "known", name) in self.forced:
+                raise self.fault(
+                    self.frame.text.last_store(name),
+                    f"the bound of a loop depends on data: {name} changes where a condition on data holds, or in a loop that is too long to be written out; loop over "
+                    "the greatest range, as in range(min(n, 100)) or with an if on the data around the body",
+                )
             if name in before:
                 raise self.fault(
                     self.frame.text.last_store(name),

@@ -138,6 +138,7 @@ class Elements(Expressions):
                 return default
             own = as_expr(self.fixed(self.number(entry), entry))
             if not is_static(own):
+                self.as_known(entry)
                 raise self.fault(
                     entry, "the end of a slice is data; write a loop over all positions with an if"
                 )

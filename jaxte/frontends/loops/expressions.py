@@ -43,6 +43,7 @@ COMPARE: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ast.Eq: (operator.eq, functions.equal), ast.NotEq: (operator.ne, functions.not_equal),
 }  # fmt: skip
 _SIZES = ("shape", "size", "ndim")
+_DOUBLES = ("float64", "complex128")
 
 
 class Redo(Exception):
@@ -124,6 +125,8 @@ def names_of_its_own(body: Sequence[ast.stmt], function: ast.FunctionDef) -> lis
 class Expressions(ABC):
     """Reads the expressions of one function."""
 
+    forced: set[object]  # names that are variables, whatever they are given
+
     def __init__(self, frame: Frame, recorder: Recorder, default: str) -> None:
         self.frame = frame
         self.recorder = recorder
@@ -156,6 +159,13 @@ class Expressions(ABC):
         if not is_number(found):
             raise self.fault(node, "a number is wanted here, not an array; index it, as in x[i]")
         return found
+
+    def as_known(self, node: ast.expr) -> None:
+        """Asks for a reading in which the integers behind ``node`` are numbers that each statement changes; where they are data already, there is none."""
+        for name in self.frame.text.behind(node):
+            own, key = self.frame.names.get(name), (self.frame.number, "known", name)
+            if isinstance(own, Variable) and not own.shape and own.initial is None and key not in self.forced:
+                raise Redo(key)
 
     def fixed(self, found: Any, node: ast.AST) -> Any:
         """``found``, which a position, a bound or a size is; of counters in another way than in a sum, as ``2**i``, the loops are written out."""
@@ -247,8 +257,9 @@ class Expressions(ABC):
         return self.outside(value, name) if is_array else value
 
     def outside(self, value: Any, name: str) -> Variable:
-        """The numbers of ``value``, which are the same at each call."""
-        own = constant(value, name)
+        """The numbers of ``value``, which are the same at each call; NumPy's, doubles where nobody says otherwise, stay these beside doubles."""
+        kind = str(np.asarray(value).dtype)
+        own = constant(value, name, kind if kind in _DOUBLES and self.default == "float64" else None)
         key = ("outside", name, own.shape, np.asarray(value).tobytes())
         found = self.recorder.variable(key, name, own.shape, own.dtype, own)
         found.is_known()

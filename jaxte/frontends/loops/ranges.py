@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -124,6 +124,8 @@ class Ranges(Choices):
             raise self.fault(node, "else of a loop is no part of te.loops")
         first, bound = self.number(own.first), self.number(own.bound)
         if not is_static(first) or not is_static(bound):
+            self.as_known(own.first)
+            self.as_known(own.bound)
             raise self.fault(node.test, f"what {own.name} counts from and to depends on data; {NO_BOUND}")
         end = bound + (1 if own.step > 0 else -1) if own.is_inclusive else bound
         body = [*(stop_unless(t) for t in own.others), *own.body]
@@ -137,7 +139,8 @@ class Ranges(Choices):
         for _ in range(_MOST_WRITTEN_OUT + 1):
             test = truth(self.number(node.test))
             if isinstance(test, Expr):
-                raise self._as_known(node)
+                self.as_known(node.test)
+                raise self.fault(node, NO_BOUND)
             if not test:
                 return
             self.block_of(node.body)
@@ -146,13 +149,11 @@ class Ranges(Choices):
             f"a while loop over known numbers is written out, and this one has more than {_MOST_WRITTEN_OUT} iterations",
         )
 
-    def _as_known(self, node: ast.While) -> Exception:
-        """A reading in which the integers of the test are numbers that each statement changes; where they are data, there is none."""
-        for name in dict.fromkeys(n.id for n in ast.walk(node.test) if isinstance(n, ast.Name)):
-            own, key = self.frame.names.get(name), (self.frame.number, "known", name)
-            if isinstance(own, Variable) and not own.shape and own.initial is None and key not in self.forced:
-                return Redo(key)
-        return self.fault(node, NO_BOUND)
+    def _changed_numbers(self, before: Mapping[str, Any]) -> list[str]:
+        """The names of numbers that are known, and were others."""
+        names = self.frame.names
+        known = [n for n in names if (self.frame.number, "known", n) in self.forced]
+        return [n for n in known if n in before and names[n] is not before[n]]
 
     def _over_range(
         self,
@@ -191,6 +192,8 @@ class Ranges(Choices):
                     test = functions.less(counter.value, self.read(most, (), node))
                     self.branch_on(test, node, own, [])
                 self.frame.around.pop()
+                if values is not None and self._changed_numbers(before):
+                    raise Redo(key)
                 self._leave(before, f"{name} is the counter of a loop that has ended", name)
         except Unbounded:
             raise self.fault(node, "the range of this loop is not bounded by counters and sizes") from None
@@ -208,11 +211,14 @@ class Ranges(Choices):
                 f"{name} stands in a position or a bound that is no sum of multiples of counters, so that the loop is written out, and break and "
                 "continue are no part of such a loop; write an if",
             )
-        before = dict(self.frame.names)
+        names, around = self.frame.names, self.frame.names.get(name)
         for value in values:
             self.frame.bind(name, value)
             self.block_of(body)
-        self._leave(before, f"{name} is the counter of a loop that has ended", name)
+        if values:
+            self.frame.end(name, f"{name} is the counter of a loop that has ended")
+        if around is not None:
+            names[name] = around
 
     def _range(self, node: ast.For) -> tuple[Any, Any, int, Variable | None]:
         call = node.iter
@@ -247,6 +253,7 @@ class Ranges(Choices):
                     key = (self.frame.number, "most", self.recorder.new_number(), self.recorder.loops)
                     most, found = self.stored(key, "most", found, own), limit
             if not is_static(found) or isinstance(found, float):
+                self.as_known(own)
                 raise self.fault(
                     own,
                     "the bound of a loop depends on data; loop over the greatest range, as in range(min(n, 100)) or with an if on the data around the body",

@@ -104,6 +104,29 @@ class Written:
         """Whether it returns something."""
         return any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(self.tree))
 
+    def behind(self, node: ast.AST) -> list[str]:
+        """The names that ``node`` mentions, and those that these are computed from, wherever the text says so."""
+        found: dict[str, None] = {}
+        under_way = [node]
+        while under_way:
+            for n in ast.walk(under_way.pop()):
+                if isinstance(n, ast.Name) and n.id not in found:
+                    found[n.id] = None
+                    under_way += self._values.get(n.id, [])
+        return list(found)
+
+    @cached_property
+    def _values(self) -> dict[str, list[ast.AST]]:
+        """What assignments give to each name."""
+        found: dict[str, list[ast.AST]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.Assign, ast.AugAssign)):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    for n in ast.walk(target):
+                        if isinstance(n, ast.Name):
+                            found.setdefault(n.id, []).append(node.value)
+        return found
+
     def last_store(self, name: str) -> ast.AST:
         """Where ``name`` is given a value last in the text."""
         found = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name]
