@@ -15,11 +15,13 @@ from functools import lru_cache
 import numpy as np
 
 from jaxte.lang.divisions import Remainder, division
-from jaxte.lang.expr import Axis, Call, Expr
-from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD
+from jaxte.lang.expr import Axis, Call, Expr, call
+from jaxte.lang.operators import AND, COMPARISONS, MAXIMUM, MINIMUM, MOD, NOT, OR, SELECT
+from jaxte.lang.walk import free_axes
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.index_forms import is_index, linear_or_none, term_of
+from jaxte.sets.index_forms import difference, is_index, linear_or_none, term_of
 from jaxte.sets.intervals import reach
+from jaxte.sets.tabulate import tabulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,9 @@ def piecewise_affine(index: Expr, size: int) -> PiecewiseAffine | None:
     ends = reach(form)
     if ends is None or ends[1] - ends[0] >= _MOST_VALUES:
         return None
-    values = _values(index, form, np.arange(ends[0], ends[1] + 1))
+    at = Axis("t", ends[0], ends[1] + 1)
+    own = of_number(index, form, at)
+    values = None if own is None else tabulated(own, {at: np.arange(ends[0], ends[1] + 1)})
     if values is None:
         return None
     pieces = _pieces(np.where((values >= 0) & (values < size), values, -1))
@@ -155,33 +159,49 @@ def _innermost(form: Linear) -> Iterator[Linear]:
 
 def _ratio(form: Linear, base: Linear) -> int | None:
     """``c`` where the terms of ``form`` are ``c`` times those of ``base``."""
-    if form.terms.keys() != base.terms.keys():
+    if form.terms and form.terms.keys() != base.terms.keys():
         return None
-    ratios = {divmod(c, base.terms[a]) for a, c in form.terms.items()}
+    ratios = {divmod(c, base.terms[a]) for a, c in form.terms.items()} or {(0, 0)}
     if len(ratios) > 1:
         return None
     ((ratio, rest),) = ratios
     return None if rest else ratio
 
 
-def _values(index: Expr, base: Linear, at: np.ndarray) -> np.ndarray | None:
-    """``index`` where ``base`` takes the values ``at``."""
-    form = linear(index)
-    if not form.terms:
-        return np.full_like(at, form.constant)
-    ratio = _ratio(form, base)
-    if ratio is not None:
-        return ratio * at + form.constant
-    if not _is_piecewise(form):
+def of_number(expr: Expr, base: Linear, at: Axis) -> Expr | None:
+    """An index or a condition on positions as a function of the one number ``base``, which is ``at``; None where something else decides.
+
+    >>> i, k, t = te.reduce_axis((0, 8), "i"), te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 10), "t")
+    >>> of_number(te.minimum((i + k) % 9, 5), linear(i + k), t)
+    minimum(t % 9, 5)
+    """
+    form = linear_or_none(expr)
+    if form is None:
+        match expr:
+            case Call(op) if op in COMPARISONS and (sides := difference(expr)) is not None:
+                side = of_number(from_linear(sides), base, at)
+                return None if side is None else call(op, side, 0)
+            case Call(op) if op in (AND, OR, NOT, SELECT):
+                return _rebuilt(expr, base, at)
         return None
-    ((atom, factor),) = form.terms.items()
-    assert isinstance(atom, Call)
-    operands = [_values(operand, base, at) for operand in atom.args]
-    first, second = operands
-    if first is None or second is None:
+    moving = {a for a in base.terms if free_axes(a)}
+    ratio = _ratio(*(Linear({a: c for a, c in f.terms.items() if a in moving}) for f in (form, base)))
+    if ratio is None:
         return None
-    by = {MOD: np.remainder, MINIMUM: np.minimum, MAXIMUM: np.maximum}
-    return np.asarray(factor * by[atom.op](first, second) + form.constant)
+    rest = form - base * ratio
+    total: Expr = ratio * at + rest.constant
+    for atom, factor in rest.terms.items():
+        own = _rebuilt(atom, base, at) if isinstance(atom, Call) else atom
+        if own is None or (isinstance(own, Axis) and own is not at):
+            return None
+        total = total + factor * own
+    return total
+
+
+def _rebuilt(node: Call, base: Linear, at: Axis) -> Expr | None:
+    """``node`` of what its operands are as functions of ``base``."""
+    operands = [of_number(operand, base, at) for operand in node.args]
+    return None if any(o is None for o in operands) else call(node.op, *operands)  # type: ignore[arg-type]
 
 
 def _pieces(values: np.ndarray) -> tuple[Piece, ...] | None:

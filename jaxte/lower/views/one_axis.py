@@ -30,7 +30,9 @@ from jaxte.lower.views.affine import affine_view, fetch, lift, reorder, slice_st
 from jaxte.lower.views.mixed_radix import Digits, digits_of
 from jaxte.lower.views.turned_digits import turned_view
 from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.index_forms import term_of
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
+from jaxte.sets.piecewise_affine import of_number
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import values_along
 
@@ -160,37 +162,24 @@ def _of_continued(
 
 def _through_combination(extent: Expr, index: Expr, atom: Expr, depth: int) -> View | Refusal:
     """An index that depends on its dimensions through one affine combination: first a view over its values."""
+    mixed = Refusal(f"`{text(index)}` mixes dimensions in a way that no view has")
     combination = _combination(atom)
     if combination is None:
-        return Refusal(f"`{text(index)}` mixes dimensions in a way that no view has")
+        return mixed
     low, high = lowest(combination), highest(combination)
     if low is None or high is None:
         return Refusal(f"`{text(index)}` has no bounds")
     count = from_linear(high - low + constant(1))
-    whole = Axis("m", 0, count)
-    pivot = next(iter(combination.terms))
-    if combination.coefficient(pivot) not in (1, -1):
-        pivot = next((d for d, c in combination.terms.items() if c in (1, -1)), pivot)
-    unit = combination.coefficient(pivot)
-    if unit not in (1, -1):
-        return Refusal(f"`{text(index)}` mixes dimensions in a way that no view has")
-    # combination == low + whole, solved for the pivot
-    solved = (low + Linear({whole: 1}) - combination.without(pivot)) * unit
-    outer = simplify(index, {_axis(pivot): from_linear(solved)})
-    if not identical(dims_of(outer), [whole]):
-        return Refusal(f"`{text(index)}` mixes dimensions in a way that no view has")
-    first = axis_view(extent, outer, depth + 1)
+    outer = of_number(index, combination - low, Axis("m", 0, count))
+    if outer is None:
+        return mixed
+    first = axis_view(extent, simplify(outer, {}), depth + 1)
     second = affine_view(count, combination - low)
     if isinstance(first, Refusal) or isinstance(second, Refusal):
         return first if isinstance(first, Refusal) else second
     if not first.dims:  # (m % 2 + 1) // 2 - m % 2 is 0 for every m
         return first
     return View((*first.steps, *second.steps), second.dims)
-
-
-def _axis(atom: Expr) -> Axis:
-    assert isinstance(atom, Axis)
-    return atom
 
 
 def _combination(atom: Expr) -> Linear | None:
@@ -204,9 +193,9 @@ def _combination(atom: Expr) -> Linear | None:
                 inner = form
             else:
                 inner = form - linear(node.args[1])
-            dims = {a: c for a, c in inner.terms.items() if isinstance(a, Axis)}
+            dims: dict[Expr, int] = {a: c for a, c in inner.terms.items() if isinstance(a, Axis)}
             if len(dims) > 1 and all(isinstance(a, (Axis, Var)) for a in inner.terms):
-                return Linear(dict(dims.items()), 0)
+                return term_of(Linear(dims))[0].form
     return None
 
 

@@ -15,11 +15,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call
-from jaxte.lang.operators import AND, COMPARISONS, MAXIMUM, MINIMUM, MOD, NOT, OR, SELECT
+from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD, SELECT
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import highest, known, lowest
+from jaxte.sets.piecewise_affine import of_number
 from jaxte.sets.tabulate import tabulated
 
 _MOST = 65536  # positions that are asked
@@ -68,17 +69,18 @@ def _piecewise(node: Expr) -> Expr | None:
     if size is None or not all(is_index(leaf.indices[d]) for leaf in leaves):
         return None
     forms = {leaf.indices[d]: linear(leaf.indices[d]) for leaf in leaves}
+    chosen = substitute(node, {leaf: leaf.indices[d] for leaf in leaves})
     for base in sorted(
         forms.values(), key=lambda f: (-sum(f.terms.values()), abs(f.constant))
     ):  # forwards first
-        index = _index(node, base, d, size)
+        index = _index(chosen, base, size)
         if index is not None:
             return Read(first.tensor, [index if n == d else i for n, i in enumerate(first.indices)])
     return None
 
 
-def _index(node: Expr, base: Linear, d: int, size: int) -> Expr | None:
-    """The index number ``d`` of what ``node`` chooses as a piecewise affine function of ``base``; None where it is none that has forms."""
+def _index(chosen: Expr, base: Linear, size: int) -> Expr | None:
+    """The ``chosen`` index as a piecewise affine function of ``base``; None where it is none that has forms."""
     ends = lowest(base), highest(base)
     if any(e is None or not e.is_constant for e in ends):
         return None
@@ -86,7 +88,7 @@ def _index(node: Expr, base: Linear, d: int, size: int) -> Expr | None:
     if not 0 < high - low < _MOST or (len(base.terms) < 2 and high - low + 1 != size):
         return None  # along one axis it is a shift of the tensor, or a tensor that is made of pieces
     at, positions = Axis("at", low, high + 1), np.arange(low, high + 1)
-    own = _over(node, base, at, d)
+    own = of_number(chosen, base, at)
     values = None if own is None else tabulated(own, {at: positions})
     if values is None:
         return None
@@ -128,29 +130,3 @@ def _leaves(node: Expr) -> list[Read] | None:
         else:
             return None
     return found
-
-
-def _over(node: Expr, base: Linear, at: Axis, d: int) -> Expr | None:
-    """The index number ``d`` of what ``node`` chooses, in terms of ``at`` for ``base``; None where something else decides."""
-    if isinstance(node, Read):
-        return _in_terms(linear(node.indices[d]), base, at)
-    if not isinstance(node, Call):
-        return None
-    if node.op in COMPARISONS:
-        if not all(map(is_index, node.args)):
-            return None
-        side = _in_terms(linear(node.args[0]) - linear(node.args[1]), base, at)
-        return None if side is None else call(node.op, side, 0)
-    if node.op not in (AND, OR, NOT, SELECT):
-        return None
-    parts = [_over(part, base, at, d) for part in node.args]
-    return None if any(p is None for p in parts) else call(node.op, *parts)  # type: ignore[arg-type]
-
-
-def _in_terms(form: Linear, base: Linear, at: Axis) -> Expr | None:
-    """``form`` as a multiple of ``base``, which is ``at``, and a number."""
-    for times in (1, -1, 0):
-        rest = form - base * times
-        if rest.is_constant:
-            return times * at + rest.constant
-    return None
