@@ -13,10 +13,10 @@ from jaxte.lang.divisions import Quotient, Remainder, division, divisions
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY, NOT_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, rewrite
-from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.index_forms import is_index, linear_or_none
-from jaxte.sets.intervals import axis_bounds, known
+from jaxte.sets.intervals import at_most, axis_bounds, constant, known
 from jaxte.sets.resolved import resolved
 
 _MANY = 3  # digits that are read of a number; two are solved for, and met by forms, as they stand
@@ -130,6 +130,21 @@ def _digits_read(read: Read) -> set[tuple[type, Expr]] | None:
         elif not isinstance(index, Axis):
             return None
     return found
+
+
+def span(terms: Iterable[tuple[Axis, int]]) -> Linear:
+    """How many positions the sums of multiples of axes lie among."""
+    total = constant(1)
+    for axis, factor in terms:
+        total = total + (linear(axis.extent) - constant(1)) * abs(factor)
+    return total
+
+
+def are_digits(form: Linear) -> bool:
+    """Whether a sum of multiples of axes is another number at each of their positions, since each factor is at least what those below it span."""
+    terms = [(a, abs(c)) for a, c in form.terms.items() if isinstance(a, Axis) and known(a.extent) != 1]
+    terms.sort(key=lambda term: term[1])
+    return all(at_most(span(terms[:n]), constant(factor)) for n, (_, factor) in enumerate(terms))
 
 
 def whole(digits: Sequence[Axis], weights: Sequence[int]) -> Expr:

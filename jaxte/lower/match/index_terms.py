@@ -16,6 +16,7 @@ from jaxte.lang.graphs import components
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import free_axes, postorder, substitute, with_indices
 from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.digits import are_digits
 from jaxte.sets.index_forms import is_index, term_of
 
 Key = frozenset[tuple[Expr, int]]
@@ -187,15 +188,8 @@ def tied_axes(groups: Iterable[Sequence[Axis]]) -> list[tuple[Axis, ...]]:
 
 def is_injective(form: Form) -> bool:
     """Whether a form takes another value at every point of its axes' ranges, as a row-major position does."""
-    span = 0
-    for axis, coefficient in sorted(form.terms.terms.items(), key=lambda item: abs(item[1])):
-        if not isinstance(axis, Axis) or not isinstance(axis.extent, Const):
-            return False
-        extent = int(axis.extent)
-        if extent > 1 and abs(coefficient) <= span:
-            return False
-        span += abs(coefficient) * (extent - 1)
-    return True
+    atoms = form.terms.terms
+    return all(isinstance(a, Axis) and isinstance(a.extent, Const) for a in atoms) and are_digits(form.terms)
 
 
 def is_row_major(index: Expr) -> bool:

@@ -23,6 +23,7 @@ from jaxte.lower.arrays.steps import (
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.digits import span
 from jaxte.sets.index_forms import is_multiple
 from jaxte.sets.intervals import at_most, constant, known, nonnegative, plus, same, times
 
@@ -197,7 +198,7 @@ def _digits(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) -> 
         steps = fetch(extent, offset, stride, dim.hi)
         return steps if isinstance(steps, Refusal) else View(steps, (dim,))
     (dim, stride), rest = terms[0], terms[1:]
-    if at_most(_span(rest), constant(stride)):
+    if at_most(span(rest), constant(stride)):
         length = from_linear(linear(dim.hi) * stride)
         within = _within_block(extent, offset, linear(length), stride, rest)
         steps = fetch(extent, offset - constant(within), 1, length)
@@ -216,15 +217,7 @@ def _within_block(
     within = offset.constant % stride
     if offset.terms or at_most(offset + length, extent) or not nonnegative(offset):
         return 0
-    return within if at_most(_span(rest) + constant(within), constant(stride)) else 0
-
-
-def _span(terms: Sequence[tuple[Axis, int]]) -> Linear:
-    """How many positions the combination of ``terms`` spans."""
-    total = constant(1)
-    for dim, stride in terms:
-        total = total + (linear(dim.hi) - constant(1)) * stride
-    return total
+    return within if at_most(span(rest) + constant(within), constant(stride)) else 0
 
 
 def _sheared(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) -> View | Refusal:
@@ -238,7 +231,7 @@ def _sheared(extent: Expr, offset: Linear, terms: Sequence[tuple[Axis, int]]) ->
     )
     dim, stride = terms[number]
     rest = [term for n, term in enumerate(terms) if n != number]
-    length = _row_length(from_linear(_span(terms)))
+    length = _row_length(from_linear(span(terms)))
     total, wide = times(dim.hi, length), plus(length, stride)
     if total is None:
         return Refusal("overlapping dimensions whose sizes are both symbolic")

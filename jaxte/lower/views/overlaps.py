@@ -13,7 +13,8 @@ from jaxte.lower.code.vocabulary import View
 from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_COPIES
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
-from jaxte.sets.intervals import at_most, constant, dims_of, known
+from jaxte.sets.digits import are_digits
+from jaxte.sets.intervals import dims_of, known
 
 
 def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> Axis | None:
@@ -69,11 +70,4 @@ def _is_digits(index: Expr) -> bool:
     form = linear(index)
     if any(dims_of(a) and not isinstance(a, Axis) for a in form.terms):
         return len(dims_of(index)) < 2
-    terms = sorted(((a, abs(c)) for a, c in form.terms.items() if isinstance(a, Axis)), key=lambda t: -t[1])
-    span = constant(1)
-    for dim, stride in reversed(terms):
-        if span.constant != 1 or span.terms:
-            if not at_most(span, constant(stride)):
-                return False
-        span = span + (linear(dim.hi) - constant(1)) * stride
-    return True
+    return are_digits(form)
