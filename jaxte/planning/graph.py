@@ -181,6 +181,10 @@ def _each_planned(order: Sequence[Tensor], around: Surroundings) -> dict[Tensor,
 def _planned(tensor: Compute, new: Mapping[Tensor, Compute], at: InGraph) -> Compute:
     """``tensor`` by all steps, where ``new`` are the planned ones in place of its inputs."""
     body = applied(tensor.body, READING, at)
+    through = [
+        own for r in reads_of(body) if (own := new.get(r.tensor)) is not None and _is_read_through(own)
+    ]
+    at.fired.extend(dict.fromkeys(name for own in through for name in own.planned_by))
     body = _reading(body, new) if any(r.tensor in new for r in reads_of(body)) else body
     own = _with(tensor, at, applied(body, PLAIN, at))
     own = applied(own, WHOLE, at)
@@ -210,12 +214,14 @@ def _reading(body: Expr, new: Mapping[Tensor, Compute]) -> Expr:
 
 
 def _element(tensor: Compute, indices: Sequence[Expr]) -> Expr:
-    """The element of ``tensor`` at ``indices``: of the tensor that it is a read of where planning made that, unless its derivative is given."""
-    part = tensor.body
-    if (
-        isinstance(part, Read)
-        and isinstance(part.tensor, (PartialSum, Known, Digits))
-        and tensor.override is None
-    ):
-        return substitute(part, dict(zip(tensor.axes, indices, strict=True)))
+    """The element of ``tensor`` at ``indices``: of the tensor that it is a read of where planning made that."""
+    if _is_read_through(tensor):
+        return substitute(tensor.body, dict(zip(tensor.axes, indices, strict=True)))
     return Read(tensor, indices)
+
+
+def _is_read_through(tensor: Compute) -> bool:
+    """Whether ``tensor`` is a read of a tensor that planning made, unless its derivative is given."""
+    part = tensor.body
+    made = isinstance(part, Read) and isinstance(part.tensor, (PartialSum, Known, Digits))
+    return made and tensor.override is None

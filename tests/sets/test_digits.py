@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import jaxte as te
 from jaxte.lang.expr import Axis, Expr
-from jaxte.sets.affine import normal
-from jaxte.sets.digits import at_digits, number_of, weights_of
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.digits import are_digits, at_digits, number_of, weights_of
 from jaxte.tensors.tensor import Placeholder
 
 
@@ -57,3 +59,24 @@ def test_differences_of_quotients_are_digits(index: object, text: str | None) ->
     if text is not None:
         assert str(found) == text
     assert normal(found) is found
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [((12, 3, 1), True), ((-12, 3, -1), True), ((12, 2, 1), False), ((11, 3, 1), False), ((1, 30, 3), False)],
+)
+def test_multiples_of_axes_count_like_digits_where_no_two_positions_share_a_number(
+    factors: tuple[int, ...], expected: bool
+) -> None:
+    axes = [te.reduce_axis((0, n), f"a{n}") for n in (5, 4, 3)]
+    form = linear(sum(c * a for c, a in zip(factors, axes, strict=True)))
+    assert are_digits(form) is expected
+    numbers = {sum(c * at for c, at in zip(factors, p, strict=True)) for p in np.ndindex(5, 4, 3)}
+    assert (len(numbers) == 60) >= expected
+
+
+def test_rows_of_symbolic_length_count_like_digits() -> None:
+    n = te.var("n")
+    row, place = te.reduce_axis((0, n), "row"), te.reduce_axis((0, 8), "place")
+    assert are_digits(linear(8 * row + place)) and not are_digits(linear(7 * row + place))
+    assert not are_digits(linear(8 * place + row)), "rows may be longer than eight"

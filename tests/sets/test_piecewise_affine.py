@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.sets.piecewise_affine import PiecewiseAffine, piecewise_affine
-from jaxte.sets.tabulate import evaluate_index
+from jaxte.sets.affine import linear
+from jaxte.sets.piecewise_affine import PiecewiseAffine, of_number, piecewise_affine
+from jaxte.sets.tabulate import evaluate_index, tabulated
 
 N = 9
 i, k = te.reduce_axis((0, 8), "i"), te.reduce_axis((0, 3), "k")
@@ -79,3 +80,31 @@ def test_wraps_are_straight_and_ends_are_not() -> None:
 )
 def test_other_indices_are_none(index: Any) -> None:
     assert piecewise_affine(index, N) is None
+
+
+t, n = te.reduce_axis((-2, 30), "t"), te.var("n")
+OF_ONE_NUMBER: dict[str, tuple[Any, Any]] = {
+    "beside its remainder": ((i + k) % 3 + i + k, t % 3 + t),
+    "at a size": ((2 * i + 2 * k + n) // 3 - n, (2 * t + n) // 3 - n),
+    "nested": (te.minimum((i + k - 1) % N, 5), te.minimum((t - 1) % N, 5)),
+    "chosen": (
+        te.select((i >= 2 - k) & (k + i < 7), i + k, 8 - i - k),
+        te.select((t >= 2) & (t < 7), t, 8 - t),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_ONE_NUMBER)
+def test_an_index_is_written_over_the_number_that_it_is_of(name: str) -> None:
+    index, expected = OF_ONE_NUMBER[name]
+    found = of_number(index, linear(i + k), t)
+    assert found is not None
+    at = {t: np.arange(-2, 30), n: 13}
+    np.testing.assert_array_equal(tabulated(found, at), tabulated(expected, at))
+
+
+@pytest.mark.parametrize(
+    "index", [(i + k) % 3 + i, (i + 2 * k) // 2, te.select(i < 2, i + k, 0), te.minimum(i, k)]
+)
+def test_of_two_numbers_it_is_a_function_of_none(index: Any) -> None:
+    assert of_number(index, linear(i + k), t) is None

@@ -73,6 +73,16 @@ def test_values_gradients_and_where_it_is_summed(name: str, rng: np.random.Gener
     assert max(sums_of(builder)) <= KINDS * WIDTH
 
 
+def test_the_row_is_told_where_its_tensor_is_read_through() -> None:
+    """The definition whose sum is planned is then no more than an element of the table: what reads it is what the row changed."""
+    arrays = [
+        jax.ShapeDtypeStruct((KINDS, WIDTH), "float32"),
+        jax.ShapeDtypeStruct((WIDTH, WIDTH), "float32"),
+    ]
+    told = te.explain(te.function(embedded), *arrays, jax.ShapeDtypeStruct((3, LENGTH), "int32"))
+    assert "tables first" in {name for own in told.rewrites.values() for name in own}
+
+
 def at_weights(e: Tensor, w: Tensor, s: Tensor) -> Compute:
     """What the row is multiplied by differs from position to position."""
     c = te.reduce_axis((0, WIDTH), "c")
