@@ -260,6 +260,16 @@ class Search:
                 for factor, axis in zip(factors, axes, strict=False):
                     time = time + factor * axis
                 yield normal(time)
+        yield from self._mirrored(axes)
+
+    def _mirrored(self, axes: Sequence[Axis]) -> Iterator[Expr]:
+        """Diagonals that go down one axis, as a table of intervals by their lengths: ``j - i``."""
+        for signs in product((0, 1, -1), repeat=min(len(axes), 3)):
+            if 1 in signs and -1 in signs:
+                time = as_expr(0)
+                for sign, axis in zip(signs, axes, strict=False):
+                    time = time + (sign * axis if sign >= 0 else axis.extent - 1 - axis)
+                yield normal(time)
 
 
 class _Points:
