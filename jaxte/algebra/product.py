@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from operator import and_
+from operator import and_, attrgetter
 
 from jaxte.algebra.signs import Sign, is_finite_by_signs, sign
 from jaxte.algebra.sums import MOST_PARTS
@@ -37,6 +37,8 @@ from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Residual, Tensor
 
 _MOST_TENSORS = 100  # behind a factor that are looked at
+
+_tensor = attrgetter("tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +198,7 @@ def may_spoil(factor: Factor) -> bool:
 
 def stays_finite(expr: Expr) -> bool:
     """Whether ``expr`` is finite wherever the inputs of the tensors that it reads are, overflow aside; what is read at positions that are data may be out of range."""
-    return _finite_in_range(expr) and all(tensor_stays_finite(read.tensor) for read in reads_of(expr))
+    return _finite_in_range(expr) and all(map(tensor_stays_finite, map(_tensor, reads_of(expr))))
 
 
 @lru_cache(maxsize=4096)

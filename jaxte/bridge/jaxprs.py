@@ -30,12 +30,10 @@ def walked(
     """
     env: dict[Any, State] = dict(zip((*jaxpr.constvars, *jaxpr.invars), given, strict=True))
 
-    def read(atom: Any) -> State:
-        return number(atom) if isinstance(atom, Literal) else env[atom]
-
     for eqn in jaxpr.eqns:
-        env |= dict(zip(eqn.outvars, results(eqn, [read(a) for a in eqn.invars]), strict=True))
-    return [read(a) for a in jaxpr.outvars]
+        operands = [number(a) if isinstance(a, Literal) else env[a] for a in eqn.invars]
+        env |= zip(eqn.outvars, results(eqn, operands), strict=True)
+    return [number(a) if isinstance(a, Literal) else env[a] for a in jaxpr.outvars]
 
 
 def bound(eqn: Any, operands: Sequence[Any]) -> list[Any]:

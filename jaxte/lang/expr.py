@@ -260,9 +260,10 @@ def conjunction(conditions: Sequence[Expr]) -> Expr:
 
 def conjuncts(condition: Expr) -> list[Expr]:
     """The conditions whose conjunction ``condition`` is, in order."""
-    parts: list[Expr] = [condition]
-    if isinstance(condition, Call) and condition.op is AND:  # few are
-        parts = leaves(parts[0], lambda node: node.args if isinstance(node, Call) and node.op is AND else ())
+    if not (isinstance(condition, Call) and condition.op is AND):  # most are not
+        return [] if condition is TRUE else [condition]
+    whole: Expr = condition
+    parts = leaves(whole, lambda node: node.args if isinstance(node, Call) and node.op is AND else ())
     return [part for part in parts if part is not TRUE]
 
 

@@ -135,9 +135,16 @@ def _reads_below(root: Expr) -> tuple[Read, ...]:
     return tuple(node for node in _below(root) if isinstance(node, Read))
 
 
+@lru_cache(maxsize=4096)
 def reads_data(root: Expr) -> bool:
     """Whether ``root`` reads at a position that is data, which may be out of range."""
-    return any(reads_of(index) for read in reads_of(root) for index in read.indices)
+    return any(len(plain_indices(read)) < len(read.indices) for read in reads_of(root))
+
+
+@lru_cache(maxsize=4096)
+def plain_indices(read: Read) -> tuple[Expr, ...]:
+    """The indices of ``read`` that are no data."""
+    return tuple([index for index in read.indices if not reads_of(index)])
 
 
 @lru_cache(maxsize=4096)

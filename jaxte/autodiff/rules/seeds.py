@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from jaxte.algebra.data import Points
 from jaxte.algebra.product import stays_finite
@@ -29,6 +30,7 @@ from jaxte.tensors.tensor import Compute, ResidualHead, Tensor
 
 # Operations of a guarded head that is put in place: the guard of an extremum with its ties takes six.
 _MOST_IN_PLACE = 12
+_dtype = attrgetter("dtype")
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,13 +212,18 @@ def _may_blow_up(reader: Tensor) -> bool:
         return True
     if isinstance(reader.body, Reduce) and reader.body.reducer.name not in ("sum", "max", "min"):
         return True
-    return any(isinstance(n, Call) and _slope_may_blow_up(n) for n in nodes_outside(reader.body, (Read,)))
+    return _has_call(reader.body, _slope_may_blow_up)
 
 
 def _may_be_spoilt(reader: Tensor) -> bool:
     """Whether a slope of ``reader`` is a function of an element that may be infinite or NaN where the inputs are finite."""
     assert isinstance(reader, Compute)
-    return any(isinstance(n, Call) and _slope_may_be_spoilt(n) for n in nodes_outside(reader.body, (Read,)))
+    return _has_call(reader.body, _slope_may_be_spoilt)
+
+
+def _has_call(body: Expr, asked: Callable[[Call], bool]) -> bool:
+    """Whether one of the operations in ``body``, those on indices aside, is such as is ``asked`` for."""
+    return any(map(asked, [node for node in nodes_outside(body, (Read,)) if isinstance(node, Call)]))
 
 
 # slopes that are 0, 1 or a share whatever the operands are
@@ -237,7 +244,7 @@ def _slope_may_be_spoilt(node: Call) -> bool:
 
 
 def _varies(expr: Expr) -> bool:
-    return any(dtypes.is_inexact(read.dtype) for read in reads_of(expr))
+    return any(map(dtypes.is_inexact, map(_dtype, reads_of(expr))))
 
 
 def _slope_may_blow_up(node: Call) -> bool:

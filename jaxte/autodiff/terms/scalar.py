@@ -11,6 +11,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from jaxte.autodiff.terms.guards import is_zero, plus, through_guards, times
@@ -28,6 +29,7 @@ from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute
 
+_children = operator.attrgetter("children")
 _FOLDS: dict[str, Callable[..., Any]] = {
     "multiply": operator.mul,
     "divide": operator.truediv,
@@ -125,7 +127,7 @@ def _with_value(root: Expr, value: Expr) -> dict[Expr, Expr]:
             if own.dtype == node.dtype and not own.weak and own not in have:
                 have[own] = known
                 stack.append(own)
-    times = Counter(child for node in postorder(root) for child in node.children)
+    times = Counter(chain.from_iterable(map(_children, postorder(root))))
     return {node: known for node, known in have.items() if times[node] <= 1}
 
 
@@ -144,7 +146,7 @@ def _leading(root: Expr, wanted: Callable[[Expr], bool]) -> list[Expr]:
                     )
             case Call(op, args):
                 operands = args[1:] if op is SELECT else args
-                useful = dtypes.is_inexact(node.dtype) and any(a in leads for a in operands)
+                useful = not leads.keys().isdisjoint(operands) and dtypes.is_inexact(node.dtype)
             case _:
                 useful = False
         if useful:

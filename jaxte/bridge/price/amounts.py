@@ -21,6 +21,19 @@ _STARTS = 2.0  # of loops, in the time that a routine takes to start
 _WRITTEN_OUT = 32  # multiplications of one of many matrix products, up to which they are a loop
 _LEAST_INNER = 8  # numbers that are added in each element of one of many small products, from which on a routine takes all of them
 _NAMES = frozenset(Paces.__dataclass_fields__)
+_KINDS = {
+    name: kind
+    for kind, names in (
+        ("cheap", kinds.CHEAP),
+        ("division", kinds.DIVISIONS),
+        ("exponential", kinds.EXPONENTIALS),
+        ("power", kinds.POWERS),
+        ("branch", kinds.JOINS | {"pad"}),
+        ("gathered", {"gather"}),
+        ("turned", {"transpose"}),
+    )
+    for name in names
+}
 
 
 def total(amounts: Iterable[Amounts]) -> Amounts:
@@ -53,7 +66,8 @@ def of_loop(loop: Loop) -> Amounts:
             continue
         name = _kind(own, tests > 1)
         if name:
-            found[name] = found.get(name, 0.0) + _elements(own, count)
+            amount = _reduced_by(own, count) if own.name in kinds.REDUCTIONS else count
+            found[name] = found.get(name, 0.0) + amount
     read: dict[int, float] = {}
     moved = loop.root.made.item * loop.times[loop.root]
     for own, n, array in loop.reads():
@@ -71,21 +85,10 @@ def of_loop(loop: Loop) -> Amounts:
 
 
 def _kind(own: Operation, tested: bool) -> str:
-    name = own.name
-    if name in kinds.CHEAP:
-        return "tested" if tested else "cheap"
-    if name in kinds.REDUCTIONS:
+    if own.name in kinds.REDUCTIONS:
         rank = len(own.inputs[0].shape)
         return "row" if rank and rank - 1 in own.params.get("axes", ()) else "column"
-    named = (
-        (kinds.DIVISIONS, "division"),
-        (kinds.EXPONENTIALS, "exponential"),
-        (kinds.POWERS, "power"),
-        (kinds.JOINS | {"pad"}, "branch"),
-        (frozenset(["gather"]), "gathered"),
-        (frozenset(["transpose"]), "turned"),
-    )
-    return next((kind for names, kind in named if name in names), "")
+    return "tested" if tested and own.name in kinds.CHEAP else _KINDS.get(own.name, "")
 
 
 def _reduced(own: Operation) -> Amounts:
@@ -102,8 +105,8 @@ def _reduced(own: Operation) -> Amounts:
     return {"wide" if wide else "reduced": size, "run": size / max(1, run), "start": _STARTS}
 
 
-def _elements(own: Operation, count: float) -> float:
-    return count * own.inputs[0].size / max(1, own.made.size) if own.name in kinds.REDUCTIONS else count
+def _reduced_by(own: Operation, count: float) -> float:
+    return count * own.inputs[0].size / max(1, own.made.size)
 
 
 def _is_written_into(maker: Operation | None) -> bool:

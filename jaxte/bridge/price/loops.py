@@ -51,8 +51,7 @@ class Loop:
     def __post_init__(self) -> None:
         update = self.root.name == UPDATE  # which is written into the array that is there
         size = self.root.inputs[1].size if update else self.root.made.size
-        self.take(self.root, {(self.root, -1): float(size)})
-        self.written[self.root] = 1
+        self.take(self.root, {(self.root, -1): float(size)}, 1)
 
     @property
     def is_routine(self) -> bool:
@@ -60,17 +59,17 @@ class Loop:
         array = self.root.inputs[0]
         return self.root.name in BY_ROUTINE and array.item > 1 and array.size > _LEAST_REDUCED
 
-    def take(self, own: Operation, places: dict[_Place, float]) -> None:
-        """``own`` is computed in it, for what is read at ``places``."""
+    def take(self, own: Operation, places: dict[_Place, float], written: int) -> None:
+        """``own`` is computed in it, for what is read at ``places``, and is ``written`` so many times."""
         self._places[own] = places
         if own.name == UPDATE:
             self._updated.append(own.inputs[0])
         self.times[own] = sum(places.values())
-        self.written[own] = sum([self.written.get(reader, 1) for reader, _ in places])
+        self.written[own] = written
 
     def writes_into(self, array: Array) -> bool:
         """Whether an update in it writes into ``array``, which then is one before the loop begins."""
-        return any(own is array for own in self._updated)
+        return array in self._updated
 
     def places(self, own: Operation) -> dict[_Place, float]:
         """Where what ``own`` makes is read in it, and how many elements are."""
@@ -138,22 +137,23 @@ def _fuse(loop: Loop, readers: dict[Operation, set[Operation]], fusable: frozens
     seen: set[Operation] = set()
     waiting: list[tuple[int, Operation]] = []
 
-    def wait(own: Operation) -> None:
-        for n, array in enumerate(own.inputs):
-            maker = array.maker
-            in_place = own.name == UPDATE and n == 0
-            if maker in fusable and maker not in seen and array.size > 1 and not in_place:
-                seen.add(maker)
-                heappush(waiting, (-maker.rank, maker))
-
-    wait(loop.root)
-    while waiting:
+    taken: Operation | None = loop.root
+    while taken is not None or waiting:
+        if taken is not None:
+            for n, array in enumerate(taken.inputs):
+                maker = array.maker
+                in_place = n == 0 and taken.name == UPDATE
+                if maker in fusable and maker not in seen and array.size > 1 and not in_place:
+                    seen.add(maker)
+                    heappush(waiting, (-maker.rank, maker))
+            taken = None
+            continue
         _, own = heappop(waiting)
-        if not loop.writes_into(own.made):
-            places = loop.places(own)
-            if places and _is_taken(own, loop, places, readers[own]):
-                loop.take(own, places)
-                wait(own)
+        places = {} if loop.writes_into(own.made) else loop.places(own)
+        written = sum([loop.written[reader] for reader, _ in places])
+        if places and _is_taken(own, loop, places, written, readers[own]):
+            loop.take(own, places, written)
+            taken = own
 
 
 def _may_be_fused(own: Operation) -> bool:
@@ -173,9 +173,10 @@ def _is_choice(own: Operation) -> bool:
     return any(maker.name == "convert_element_type" and maker.inputs[0].item == 1 for maker in makers)
 
 
-def _is_taken(own: Operation, loop: Loop, places: dict[_Place, float], readers: set[Operation]) -> bool:
-    """Whether ``own`` is computed in ``loop``: not if it would be written too often, or something dear be computed twice."""
-    written = sum([loop.written[reader] for reader, _ in places])
+def _is_taken(
+    own: Operation, loop: Loop, places: dict[_Place, float], written: int, readers: set[Operation]
+) -> bool:
+    """Whether ``own`` is computed in ``loop``: not if it would be ``written`` too often, or something dear be computed twice."""
     parts = len(own.inputs) if own.name in JOINS else 1
     if written * parts > _MOST_WRITTEN:
         return False
@@ -203,8 +204,9 @@ def _settle(loop: Loop, readers: dict[Operation, set[Operation]]) -> None:
             readers[own] -= loop.times.keys()
     for own in loop.times:
         gone = own is loop.root or not (readers[own] or own.made.is_result)
-        for maker in {a.maker for a in own.inputs if a.maker is not None}:
-            if gone:
+        for array in own.inputs:
+            maker = array.maker
+            if maker is not None and gone:
                 readers[maker].discard(own)
-            if maker not in loop.times:
+            if maker is not None and maker not in loop.times:
                 readers[maker].add(loop.root)

@@ -15,6 +15,7 @@ from jaxte.bridge.price.kinds import APART, CALLS, SAME
 
 _JAXTE = "jaxte"  # the primitive that holds a program of ours
 _PLAIN = (int, float, str, tuple, type(None), np.dtype)
+_NUMBERS = frozenset([int])
 _HOLD_BODIES = frozenset(["scan", "while", "cond"])
 
 
@@ -55,28 +56,27 @@ class Operation:
     inputs: Sequence[Array]
     params: dict[str, Any]
     outputs: list[Array] = field(default_factory=list)
+    made: Array = field(init=False)  # of one that is part of a loop
     is_known: bool = False
     rank: int = 0
 
     def makes(self, made: Sequence[Array]) -> list[Array]:
         """What it makes."""
         self.outputs = list(made)
+        if made:
+            self.made = made[0]
         return self.outputs
 
     def stands_at(self, rank: int) -> None:
         """It is needed, and stands at ``rank`` in the order of all."""
         self.rank = rank
-        positions = self.name == "iota" or any(a.maker is not None for a in self.inputs)
-        self.is_known = positions and all(
-            a.is_number if a.maker is None else a.maker.is_known for a in self.inputs
-        )
+        self.is_known, positions = True, self.name == "iota"
         for n, array in enumerate(self.inputs):
             array.readers.append((self, n))
-
-    @property
-    def made(self) -> Array:
-        """What an operation makes that is part of a loop."""
-        return self.outputs[0]
+            positions = positions or array.maker is not None
+            if not (array.is_number if array.maker is None else array.maker.is_known):
+                self.is_known = False
+        self.is_known = self.is_known and positions
 
 
 def operations(closed: Any, platform: str) -> list[Operation]:
@@ -93,7 +93,9 @@ def operations(closed: Any, platform: str) -> list[Operation]:
 
 
 def _array(aval: Any, maker: Operation | None = None, is_number: bool = False) -> Array:
-    shape = tuple(e if isinstance(e, int) else 1 for e in getattr(aval, "shape", ()))
+    shape = getattr(aval, "shape", ())
+    if not _NUMBERS.issuperset(map(type, shape)):
+        shape = tuple(e if isinstance(e, int) else 1 for e in shape)
     return Array(shape, getattr(getattr(aval, "dtype", None), "itemsize", 4), maker, is_number=is_number)
 
 
@@ -146,7 +148,9 @@ class _Entered:
 
 def _told(params: dict[str, Any]) -> Hashable:
     """What tells the parameters of an equation: numbers, names and axes as they are, which takes no text, all else by its text."""
-    return tuple((name, own if isinstance(own, _PLAIN) else str(own)) for name, own in sorted(params.items()))
+    return tuple(
+        [(name, own if isinstance(own, _PLAIN) else str(own)) for name, own in sorted(params.items())]
+    )
 
 
 def _operation(name: str, inputs: list[Array], params: dict[str, Any], made: Sequence[Any]) -> list[Array]:

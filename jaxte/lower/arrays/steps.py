@@ -105,7 +105,7 @@ def shape_after(step: Step, shape: Shape) -> Shape:
         case Index(entries):
             return _indexed(entries, shape)
         case Pad(widths):
-            return tuple(plus(e, before, after) for e, (before, after) in zip(shape, widths, strict=True))
+            return tuple([plus(e, low, high) for e, (low, high) in zip(shape, widths, strict=True)])
         case Reshape(new):
             return _reshaped(new, shape)
         case Transpose(order):

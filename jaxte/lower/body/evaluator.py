@@ -255,7 +255,7 @@ class Body(Statements):
 
     def tensor(self, tensor: Tensor, called: str = "") -> Name:
         """``tensor`` as a node; ``called`` names another array of its dtype in its place, of the same shape or padded."""
-        extents = tuple(as_expr(e) for e in tensor.shape)
+        extents = tuple(map(as_expr, tensor.shape))
         own = called or self.tensors[tensor]
         if own == self._padded_names.get(tensor):
             extents = tuple(plus(e, *w) for e, w in zip(extents, self.padded[tensor], strict=True))

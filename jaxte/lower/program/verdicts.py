@@ -48,7 +48,7 @@ def verdict_of(
     nodes = list(nodes_below(*(s.source for s in statements if isinstance(s, Statement))))
     over = max(map(_loop, nodes), key=prod, default=())
     own = _bytes(tensor)
-    held = max((_known(held_bytes, node) for node in nodes), default=0)
+    held = max([_known(held_bytes, node) for node in nodes], default=0)
     held = max(held, *(int(e.temporaries) for e in estimates if e.chosen), 0)
     laid_out = laid_out_bytes(statements) if facts.lays_out_sums else 0
     needed = own + sum(map(_bytes, tensor.inputs))
@@ -58,7 +58,7 @@ def verdict_of(
             "time, as a tensor of its own for each, or a budget: te.function(..., max_memory=2**30) computes in tiles what can be"
         )
     counting, asked = _counting(tensor)
-    flops = sum(_known(node_flops, node) for node in nodes)
+    flops = sum([_known(node_flops, node) for node in nodes])
     verdict = Verdict(
         tensor.name,
         over,

@@ -17,7 +17,7 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.walk import postorder, reads_data, reads_of, substitute
+from jaxte.lang.walk import plain_indices, postorder, reads_data, reads_of, substitute
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
@@ -179,7 +179,7 @@ def _strides(body: Body, job: Job, scope: Scope) -> Task:
 
 def _positions(factor: Factor, scope: Scope) -> list[Expr]:
     """The indices in ``factor`` that are no data, over the dimensions of ``scope``."""
-    return [scope.index(i) for read in reads_of(factor.expr) for i in read.indices if not reads_of(i)]
+    return [scope.index(i) for read in reads_of(factor.expr) for i in plain_indices(read)]
 
 
 # --- overlaps

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import reads_of
+from jaxte.lang.walk import plain_indices, reads_of
 from jaxte.lower.arrays.steps import Pad, Reshape, Tile
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_COPIES
@@ -28,9 +28,7 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
     found: dict[Axis, int] = {}
     for expr in exprs:
         for read in reads_of(expr):
-            for index in read.indices:
-                if reads_of(index):
-                    continue
+            for index in plain_indices(read):
                 form = scope.index(index)
                 if _is_digits(form):
                     continue
@@ -50,7 +48,7 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
 
 def _view(read: Read, scope: Scope) -> View | None:
     """What the indices of a read, which together are digits as those of a reshape are, come to; None where they are not."""
-    if any(reads_of(index) for index in read.indices):
+    if len(plain_indices(read)) < len(read.indices):
         return None
     found = scope.view(read)
     if not isinstance(found, View) or any(isinstance(step, Tile) for step in found.steps):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
+from operator import attrgetter, is_
 from typing import Any
 
 import jax
@@ -20,6 +22,7 @@ GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_ca
 # steps whose derivative is not that of what they compute
 OWN_DERIVATIVES = frozenset({"custom_jvp_call", "custom_vjp_call", "stop_gradient"})
 _KERNELS = ("mosaic",)
+_aval, _known = attrgetter("aval"), attrgetter("known")
 _LINEAR_READS = (Reads.LINEAR, Reads.VIEW, Reads.WINDOW, Reads.PRODUCT, Reads.REDUCE)
 
 
@@ -72,12 +75,12 @@ class Step:
 
     @property
     def is_known(self) -> bool:
-        return all(slot.known is not None for slot in self.outputs)
+        return not any(map(is_, map(_known, self.outputs), repeat(None)))
 
     @cached_property
     def has_symbols(self) -> bool:
         """Whether an array that it reads or makes has a size that is a symbol of ``jax.export``."""
-        return any(is_symbolic(slot.aval) for slot in (*self.inputs, *self.outputs))
+        return any(map(is_symbolic, map(_aval, (*self.inputs, *self.outputs))))
 
     @property
     def reads_linearly(self) -> bool:
@@ -138,7 +141,7 @@ def slot_of(atom: Any, slots: Mapping[Any, Slot]) -> Slot:
 
 
 def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step]:
-    inputs = tuple(slot_of(a, slots) for a in eqn.invars)
+    inputs = tuple([slot_of(a, slots) for a in eqn.invars])
     name = eqn.primitive.name
     inner = grouped(eqn)
     if inner is None and name == "cond" and (inner := _everywhere(eqn)) is not None:
@@ -153,13 +156,14 @@ def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step
         for outer, result in zip(eqn.outvars, inner.jaxpr.outvars, strict=True):
             slots[outer] = slot_of(result, own)
         return
-    outputs = tuple(Slot(v.aval) for v in eqn.outvars)
+    outputs = tuple([Slot(v.aval) for v in eqn.outvars])
     if name == "platform_index":
         slots[eqn.outvars[0]] = outputs[0]
         return
     step = Step(eqn, inputs, outputs, label or name.replace("_p", ""))
     known = [slot.known for slot in inputs]
-    values = [None] * len(outputs) if any(k is None for k in known) else folded(eqn, known)
+    unknown = any(map(is_, known, repeat(None)))
+    values = [None] * len(outputs) if unknown else folded(eqn, known)
     for var, slot, value in zip(eqn.outvars, outputs, values, strict=True):
         slot.made_by(step, value)
         slots[var] = slot

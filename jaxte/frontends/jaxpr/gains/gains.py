@@ -96,8 +96,9 @@ def keeps(step: Step) -> str:
 
 def is_foreign(step: Step) -> str:
     """Why a step has to stay as it is, whatever it would gain; empty where it need not."""
-    if any(slot.dtype.startswith("complex") for slot in (*step.inputs, *step.outputs)):
-        return "complex numbers"
+    for slot in (*step.inputs, *step.outputs):
+        if slot.dtype.startswith("complex"):
+            return "complex numbers"
     return ""
 
 
@@ -107,8 +108,10 @@ def gain_of(step: Step) -> str:
         return ""
     if step.name == "slice" and not overlaps(step):
         return ""
-    shifts = SHIFTS if planned_facts().transposes_apart else {}
-    return strong(step) or (shifts.get(step.name, "") if _positions_known(step) else "")
+    found = strong(step)
+    if found or step.name not in SHIFTS or not planned_facts().transposes_apart:
+        return found
+    return SHIFTS[step.name] if _positions_known(step) else ""
 
 
 def strong(step: Step) -> str:

@@ -91,7 +91,7 @@ def before_broadcast(slot: Slot) -> Slot:
 
 def is_differentiated(step: Step) -> bool:
     """Whether something flows back through ``step``."""
-    return any(is_float(slot.dtype) and slot.known is None for slot in step.inputs)
+    return any(map(is_float, [slot.dtype for slot in step.inputs if slot.known is None]))
 
 
 def elements(slot: Slot) -> int:

@@ -135,7 +135,7 @@ def _meeting(source: Slot, readers: int) -> frozenset[Lines]:
 def _lines(step: Step) -> Lines:
     p = step.eqn.params
     steps = p["strides"] or (1,) * len(p["start_indices"])
-    return tuple(range(*line) for line in zip(p["start_indices"], p["limit_indices"], steps, strict=True))
+    return tuple([range(*line) for line in zip(p["start_indices"], p["limit_indices"], steps, strict=True)])
 
 
 def _meet(a: Sequence[range], b: Sequence[range]) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from math import prod
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ def whole(rank: int) -> Box:
 
 
 def is_whole(box: Box) -> bool:
-    return all(p is None for p in box)
+    return all(map(is_, box, repeat(None)))
 
 
 def united(boxes: Sequence[Box], shape: Sequence[int]) -> Box:

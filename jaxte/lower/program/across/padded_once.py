@@ -101,6 +101,7 @@ def shifted_axes(root: Expr) -> frozenset[Axis]:
     return reduced & mixed_axes(root) if reduced else reduced
 
 
+@lru_cache(maxsize=512)
 def mixed_axes(root: Expr) -> frozenset[Axis]:
     """The axes that stand in a sum with others that they are no digits of one number with."""
     indices = (index for read in reads_of(root) for index in read.indices)
