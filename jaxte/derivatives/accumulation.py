@@ -37,6 +37,7 @@ from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import TRUE, Axis, Read, Reduce, as_expr
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.rules import VERIFY
+from jaxte.planning.asked import intermediates
 from jaxte.planning.sums import Definition, planned_adjoint, planned_body, renewed
 from jaxte.tensors.shapes import Extent, shape_text
 from jaxte.tensors.structure import topological_order
@@ -170,7 +171,10 @@ class _Accumulation:
                 alike = passed_alike(reader, tensor, head, other, self.adjoints[other])
                 if alike is not None:
                     return alike
-        quotient = through_quotient(reader, tensor, head, self._readers[reader])
+        # what a sum divided is not read where sums along rows are one loop with what they are taken of
+        quotient = (
+            None if intermediates().rows else through_quotient(reader, tensor, head, self._readers[reader])
+        )
         return self._blocks.block(reader, tensor, head) if quotient is None else quotient
 
     def _alone(self, reader: Tensor, tensor: Tensor) -> list[Tensor]:

@@ -32,12 +32,14 @@ class Intermediates:
         loop: operations for the loop that writes it.
         narrow: whether 16-bit numbers are multiplied by units of their own, which float32 numbers in their place would be kept from.
         extrema: whether extrema over windows are tensors of their own, one dimension after the other.
+        rows: whether sums along rows are one loop with what they are taken of, and with what reads them, unless another sum divided that.
     """
 
     element: int = 4
     loop: int = 0
     narrow: bool = False
     extrema: bool = False
+    rows: bool = False
 
 
 _CHEAP = Intermediates()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
-from jaxte.lang.operators import AND, SELECT
+from jaxte.lang.operators import AND, DIVIDE, SELECT
 from jaxte.lang.rules import Rule
 from jaxte.lang.walk import postorder, substitute
 from jaxte.meaning.points import points
@@ -23,6 +24,7 @@ from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.winners import by_doubling, one_axis_apart
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed, with_tables_first
+from jaxte.planning.orders.divisors import without_divisors
 from jaxte.planning.orders.factor_pairs import in_pairs
 from jaxte.planning.orders.geometric import in_blocks
 from jaxte.tensors.bodies.contexts import guards_of
@@ -65,6 +67,8 @@ class Sum(Asked):
 
 # a condition and a value: the reduction is the value where the condition holds, and its identity elsewhere
 Pending = tuple[Expr, Expr]
+# a sum, and what it is divided by
+Divided = tuple[Reduce, tuple[Expr, ...]]
 
 
 def _solved(pending: Pending, at: Sum) -> Pending:
@@ -81,6 +85,11 @@ def _counted(pending: Pending, at: Sum) -> Pending:
     return pending if found[1] is node and found[0] is TRUE else found
 
 
+def _undivided(value: Divided, at: Sum) -> Divided:
+    found = without_divisors(value[0])
+    return found if found[1] else value
+
+
 def _in_blocks(node: Expr, at: Sum) -> Expr:
     assert isinstance(node, Reduce)
     found = in_blocks(node, at.axes, at.name)
@@ -94,6 +103,7 @@ def _terms_apart(parts: tuple[Reduce, ...], at: Sum) -> tuple[Reduce, ...]:
 
 SOLVED = Rule("solved equations", _solved, "what an equation with data chooses is read there")
 COUNTED = Rule("counted points", _counted, "only the points that count are reduced over")
+DIVISORS = Rule("divisors outside", _undivided, "sums of what a sum divides do not wait for it")
 BLOCKS = Rule("blocks of a recurrence", _in_blocks, "geometric weights carry sums from block to block")
 ELEMENTS = Rule[Expr, Sum](
     "elements of windows",
@@ -208,6 +218,7 @@ CONTINUED_ENDS = Rule(
 SUMS: tuple[Rule, ...] = (
     SOLVED,
     COUNTED,
+    DIVISORS,
     ELEMENTS,
     EXTREMA,
     WINNERS,
@@ -279,6 +290,10 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
     outside, value = COUNTED.at((TRUE, node), at)
     if not isinstance(value, Reduce):
         return _where(outside, value, node)
+    value, divisors = DIVISORS.at((value, ()), at)
+    if divisors:
+        inner = _sum_planned(value, at)
+        return _where(outside, reduce(lambda above, below: call(DIVIDE, above, below), divisors, inner), node)
     for rule in (ELEMENTS, EXTREMA, WINNERS, BLOCKS, TABLES):
         found = rule.at(value, at)
         if found is not value:

@@ -107,6 +107,8 @@ class Platform:
         holds_pairs: differences of all pairs are written for each that reads them, although they would be computed again (raised pair sums of fewer
             than are too many to be held).
         scatters_rows: rows are scattered in vectors, so that each takes as long as an element, and what moving it takes.
+        fuses_rows: sums along rows are one kernel with what they are taken of, and with what reads them, unless that waits for another sum (sums of
+            quotients without their divisors).
         multiplies_nan: a choice between what is gathered and NaN keeps functions of it from being computed in vectors; a product with NaN does not.
         kernels: what runs Pallas kernels: its interpreter, which takes whatever is in them, or one of its compilers, for types of up to four bytes; Triton
             takes no slices of what is loaded, and extents that are powers of two.
@@ -159,6 +161,7 @@ class Platform:
     keeps_tables: bool = False
     transposes_apart: bool = False
     holds_pairs: bool = False
+    fuses_rows: bool = False
     multiplies_nan: bool = False
     kernels: str = MOSAIC
     pairs: int = 1 << 21
@@ -185,7 +188,9 @@ class Platform:
     @property
     def intermediates(self) -> Intermediates:
         """What plans of sums reckon with."""
-        return Intermediates(self.intermediate, self.loop, self.narrow_products, self.reads_windows_again)
+        return Intermediates(
+            self.intermediate, self.loop, self.narrow_products, self.reads_windows_again, self.fuses_rows
+        )
 
 
 CPU = Platform(
@@ -256,6 +261,7 @@ GPU = Platform(
     combines_singly=True,
     groups_by_library=True,
     joins_apart=True,
+    fuses_rows=True,
     pairs=1 << 28,
     transposes_apart=True,
     lanes=64,
