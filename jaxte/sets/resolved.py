@@ -81,14 +81,14 @@ def _progression(node: Expr) -> Expr | None:
     dims = dims_of(node)
     if len(dims) != 1 or any(isinstance(n, (Var, Read)) for n in postorder(node)):
         return None
-    count = known(dims[0].hi)
-    if count is None or not 2 <= count <= _FEW_POINTS:
+    first, end = known(dims[0].lo), known(dims[0].hi)
+    if first is None or end is None or not 2 <= end - first <= _FEW_POINTS:
         return None
-    values = values_at(node, {dims[0]: np.arange(count)}).tolist()
+    values = values_at(node, {dims[0]: np.arange(first, end)}).tolist()
     step = values[1] - values[0]
-    if any(values[p + 1] - values[p] != step for p in range(count - 1)):
+    if any(values[p + 1] - values[p] != step for p in range(len(values) - 1)):
         return None
-    return from_linear(Linear({dims[0]: step} if step else {}, values[0]))
+    return from_linear(Linear({dims[0]: step} if step else {}, values[0] - step * first))
 
 
 def _mentions(expr: Expr, part: Expr) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.budget import VISITS, VISITS_OF_A_NODE
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
+from jaxte.lang.graphs import identical
 from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT, TURNED
 from jaxte.lang.rules import applied
 from jaxte.lang.walk import free_axes, postorder, reads_of
@@ -226,6 +227,8 @@ class Body(Statements):
         turned = None if ROTATIONS in self.policy.without else rotation_of(indices)
         if turned is not None:
             inner = scope.replace(turned.dim, turned.meaning, [turned.own], deeper=0)
+            if not identical([inner.index(i) for i in node.indices], [turned.of(i) for i in indices]):
+                return None  # an index that goes around with another digit, of which this one is the lower
             value = self.view_of(node, inner, level)
             if isinstance(value, Refusal):
                 return None

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 from jaxte.algebra.product import (
     Factor,
@@ -33,7 +34,7 @@ from jaxte.algebra.product import (
 )
 from jaxte.algebra.sums import Signed, added, signed_terms, weight
 from jaxte.lang import dtypes
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, reads_data, rewrite, substitute
 from jaxte.lower.cost.work import points
@@ -172,6 +173,7 @@ def _chosen(expr: Expr, multiples: Mapping[Expr, Expr], node: Reduce) -> Expr:
 
 _EXACT = ("float32", "float64", "complex64", "complex128")  # others would be rounded elsewhere
 _PRODUCTS = (MULTIPLY, DIVIDE, NEGATIVE)
+_LEAST_NUMBER = 1e-30  # of numbers that are multiplied beforehand: smaller ones, and the inverse of these, are rounded in float32
 _WORTH = 8  # operations for each element, below which the order stays the one that was written
 
 
@@ -200,7 +202,26 @@ def _narrow_first(node: Expr, axes: Sequence[Axis]) -> Expr:
     narrow = [f for f in product.factors if not _is_wide(f.expr, axes)]
     if product.is_conditional or not any(not f.inverse for f in wide) or len(narrow) < 2:
         return node
-    return multiplied([*wide, Factor(multiplied(narrow))])
+    numbers = [f for f in narrow if isinstance(f.expr, Const)]
+    others = [f for f in narrow if not isinstance(f.expr, Const)]
+    return multiplied([*wide, Factor(multiplied([*others, *_as_one(numbers)]))])
+
+
+def _as_one(numbers: Sequence[Factor]) -> Sequence[Factor]:
+    """Their product as one number, of the dtype that they have; as they are where it overflows, or where one of them is zero."""
+    value: Any = 1
+    for factor in numbers:
+        assert isinstance(factor.expr, Const)
+        own = factor.expr.value
+        if not own or (
+            factor.inverse and isinstance(own, int)
+        ):  # whole numbers are divided in the dtype of the others
+            return numbers
+        value = value / own if factor.inverse else value * own
+    if not numbers or not _LEAST_NUMBER < abs(value) < 1 / _LEAST_NUMBER:
+        return numbers
+    typed = next((f.expr.dtype for f in numbers if not f.expr.weak), None)
+    return [Factor(Const(value, typed))]
 
 
 def _is_wide(expr: Expr, axes: Sequence[Axis]) -> bool:

@@ -37,6 +37,10 @@ class Rotation:
     sign: int
     shift: int
 
+    def of(self, index: Expr) -> Expr:
+        """``index`` over ``own``."""
+        return simplify(index, {self.dim: self.meaning})
+
     def undone(self, dims: Sequence[Axis]) -> tuple[list[Step], tuple[Axis, ...]]:
         """The steps from an array over ``own`` to one over ``dim``, and its dimensions; none where it is the same everywhere along it."""
         if not among(self.own, dims):
@@ -98,7 +102,7 @@ def _is_rotation(indices: Sequence[Expr], found: Rotation, size: int) -> bool:
             return False
         if len(dims_of(part)) != sum(1 for node in dims_of(part) if node is found.dim):
             return False
-        new = simplify(part, {found.dim: found.meaning})
+        new = found.of(part)
         if _shifts(new, found.own, size):
             return False
         at = np.arange(size)

@@ -57,7 +57,7 @@ def _view(shape: tuple[Expr, ...], indices: tuple[Expr, ...], order: tuple[Axis,
 
 def _by_dimensions(shape: Sequence[Expr], indices: Sequence[Expr], order: Sequence[Axis]) -> View | Refusal:
     """The view that takes the dimensions of the tensor each by itself, and axes that stand in two of them last."""
-    merged = _merge_digits(list(shape), list(indices))
+    merged = _merged_neighbours(shape, indices)
     if isinstance(merged, Refusal):
         return merged
     first, extents, indices = merged
@@ -83,10 +83,27 @@ def _least_copied(shape: Sequence[Expr], indices: Sequence[Expr], found: View) -
 
 # --- merging
 
+Merged = tuple[list[Step], list[Expr], list[Expr]]
+"""Steps that merge dimensions, the extents that are left, and the indices of these."""
 
-def _merge_digits(
-    shape: list[Expr], indices: list[Expr]
-) -> tuple[list[Step], list[Expr], list[Expr]] | Refusal:
+
+def _merged_neighbours(shape: Sequence[Expr], indices: Sequence[Expr]) -> Merged | Refusal:
+    """As :func:`_merge_digits`, where digits of one number may stand around single positions, which are taken first then."""
+    plain = _merge_digits(list(shape), list(indices))
+    fixed = [n for n, i in enumerate(indices) if linear(i).is_constant and stays_in(linear(i), shape[n])]
+    kept = [n for n in range(len(indices)) if n not in fixed]
+    if not fixed or not kept or kept[-1] - kept[0] + 1 == len(kept):
+        return plain
+    found = _merge_digits([shape[n] for n in kept], [indices[n] for n in kept])
+    if isinstance(found, Refusal) or (
+        not isinstance(plain, Refusal) and len(plain[1]) <= len(found[1]) + len(fixed)
+    ):
+        return plain
+    steps, extents, left = found
+    return [Index(tuple(i if n in fixed else ALL for n, i in enumerate(indices))), *steps], extents, left
+
+
+def _merge_digits(shape: list[Expr], indices: list[Expr]) -> Merged | Refusal:
     steps: list[Step] = []
     position = 0
     while position + 1 < len(indices):

@@ -37,3 +37,18 @@ def test_terms_with_a_factor_in_common() -> None:
         te.compute((4, 7), lambda i, j: te.sum(X[i, j + k] / S[j] - te.exp(X[i, j + k]) / S[j], axis=k), "Y")
     )
     check(te.compute((4, 7), lambda i, j: te.sum(X[i, j + k] * S[j] + X[i, j + k] * X[i, j], axis=k), "T"))
+
+
+@pytest.mark.parametrize(
+    ("scale", "expected"),
+    [
+        (lambda v: v * 0.05 * 1.6, " * 0.08"),
+        (lambda v: -(v * 128.0 * 4.0), " * -512.0"),
+        (lambda v: v * 3.0 / 4.2, " * 0.714"),
+        (lambda v: v * 1e-20 * 1e-20, "float32(1e-20) * 1e-20"),  # zero in float32, as one number and as two
+    ],
+)
+def test_numbers_of_a_product_are_one(scale, expected: str) -> None:
+    """Of many products, so that their order is worth a change."""
+    Y = te.compute((4, 9), lambda i, j: sum(scale(X[i, (j + k) % 9]) for k in range(10)), "Y")
+    assert expected in "\n".join(check(Y, tolerance=1e-5))

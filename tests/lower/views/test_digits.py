@@ -80,3 +80,19 @@ def test_digits_in_any_order(radices: list[int], cut: int, order: Any, extra: in
     y = te.compute((total + extra,), body, "Y")
     feeds = {x: np.arange(np.prod(extents), dtype="float32").reshape(extents)}
     np.testing.assert_array_equal(te.evaluate(y, feeds), te.interpret(y, feeds))
+
+
+@pytest.mark.parametrize(
+    ("shape", "at", "first"),
+    [
+        ((6, 1, 6, 4), lambda a, b, c: (a, 0, b, c), "X[:, 0]"),
+        ((6, 6, 5, 4), lambda a, b, c: (a, b, 2, c), "X[:, :, 2]"),
+        ((6, 3, 6, 2, 4), lambda a, b, c: (a, 1, b, 1, c), "X[:, 1, :, 1]"),
+    ],
+)
+def test_single_positions_stand_between_digits_of_one_number(shape, at, first: str) -> None:
+    X = te.placeholder(shape, name="X")
+    Y = te.compute((48, 3), lambda i, j: X[at((3 * i + j) // 24, (3 * i + j) // 4 % 6, (3 * i + j) % 4)], "Y")
+    assert f"Y = {first}.reshape(48, 3)" in str(te.source(Y))
+    x = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+    np.testing.assert_array_equal(te.evaluate(Y, {X: x}), te.interpret(Y, {X: x}))

@@ -84,3 +84,21 @@ def test_columns_of_a_reflection_beyond_the_end() -> None:
     at = 6 * i + 5 * (-m // 3) - 10 * ((3 * i + 3 * (-m // 3) + 1) // 5) + 2
     expected = np.where((0 <= at) & (at < 5), x[at.clip(0, 4)], 0)
     np.testing.assert_array_equal(te.function([X], y)(x), expected)
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [
+        lambda f: (f // 24, 5 - f // 4 % 6, f % 4),
+        lambda f: (5 - f // 24, f // 4 % 6, f % 4),
+        lambda f: (f // 4 % 6, f // 24, f % 4),
+    ],
+)
+def test_a_digit_is_not_turned_where_a_higher_one_would_go_around_with_it(
+    indices, rng: np.random.Generator
+) -> None:
+    """``3 * i % 24`` falls as ``-i % 8`` rises, but ``i // 8`` is not ``(8 * h - i % 8) // 8``: wrong values before."""
+    X = te.placeholder((6, 6, 4), name="X")
+    Y = te.compute((48,), lambda i: X[indices(3 * i)], "Y")
+    x = rng.standard_normal(X.shape).astype("float32")
+    np.testing.assert_array_equal(te.evaluate(Y, {X: x}), te.interpret(Y, {X: x}))

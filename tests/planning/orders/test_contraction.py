@@ -102,6 +102,13 @@ def repeated_rows() -> Compute:
     return te.compute((20, 20), lambda i, j: te.sum(a[i // 4, k] * b[j // 4, k], axis=k), "y")
 
 
+def quadratic_filter() -> Compute:
+    """A product of three factors on different indices: fewer operations by a fifth, and a product of matrices in place of shifted slices."""
+    h, x = te.placeholder((12, 12), name="h"), te.placeholder((200,), name="x")
+    k, m = _axes(12, 12)
+    return te.compute((189,), lambda t: te.sum(h[k, m] * x[t + k] * x[t + m], axis=(k, m)), "y")
+
+
 #: definition, how many times fewer points, and how many times those of the definition each adjoint may take
 CASES: dict[str, tuple[Callable[[], Compute], float, float]] = {
     "kronecker": (kronecker, 2.5, 1.5),
@@ -113,6 +120,7 @@ CASES: dict[str, tuple[Callable[[], Compute], float, float]] = {
     "depthwise then pointwise": (depthwise_then_pointwise, 3, 1.5),
     "of differences": (of_differences, 4, 1.0),
     "repeated rows": (repeated_rows, 6, 1.0),
+    "quadratic filter": (quadratic_filter, 0.9, 2.0),
 }
 
 
@@ -162,6 +170,25 @@ def test_values(name: str, rng: np.random.Generator) -> None:
 def _plain_adjoints(y: Compute, inputs: list, head: Compute) -> list:
     """The adjoints without a plan: one sum each."""
     return [te.diff_building_block(y, t, head) for t in inputs]
+
+
+def test_adjoints_of_a_triple_correlation_are_partial_sums() -> None:
+    """One of them for each of the three factors, and sums of shifted slices: as an einsum for each lag they were 84 statements."""
+    x, H = te.placeholder((512,), name="x"), te.placeholder((16, 16), name="H")
+    t = te.reduce_axis((0, 496), "t")
+    y = te.compute((16, 16), lambda a, b: te.sum(x[t] * x[t + a] * x[t + b], axis=t), "y")
+    (dx,) = te.differentiate(y, [x], H)
+    text = str(te.source(dx))
+    assert text.count("jnp.einsum(") == 0 and text.count("\n        dx") <= 12
+    rng = np.random.default_rng(0)
+    own, head = rng.normal(size=512), rng.normal(size=(16, 16))
+    w = np.stack([own[a : a + 496] for a in range(16)])
+    expected = np.zeros(512)
+    expected[:496] += np.einsum("ab,at,bt->t", head, w, w)
+    for a in range(16):
+        expected[a : a + 496] += own[:496] * (head[a] @ w + head[:, a] @ w)
+    own32, head32 = own.astype("float32"), head.astype("float32")
+    np.testing.assert_allclose(te.evaluate(dx, {x: own32, H: head32}), expected, rtol=1e-4, atol=1e-3)
 
 
 def test_products_at_plain_axes_are_left_to_einsum() -> None:
