@@ -45,7 +45,7 @@ ROWS, COLUMNS = along(1, HG, X, "R"), along(0, H, XS, "C")
 def test_one_product_and_two_vectors() -> None:
     assert check(ROWS, COLUMNS) == [
         'jnp.einsum("ik,k->i", H * X, G)',
-        "jnp.sum(H * X * S[:, None], axis=0)",
+        'jnp.einsum("ki,ki->i", H, X * S[:, None])',
     ]
 
 
@@ -59,10 +59,7 @@ def test_factors_outside_of_the_sum() -> None:
     R = te.compute((5, 1), lambda i, j: te.sum(HG[i, k] * X[i, k], k) * S[i] / 3.0, "R")
     Z = te.compute(X.shape, lambda i, j: -X[i, j] * (1.5 + te.abs(S[i])), "Z")
     code = check(R, along(0, H, Z, "C"))
-    assert [f for c in code for f in ("jnp.einsum(", "jnp.sum(") if f in c and "H * X" in c] == [
-        "jnp.einsum(",
-        "jnp.sum(",
-    ]
+    assert ["H * X" in c for c in code if "jnp.einsum(" in c] == [True, False]
 
 
 OTHERS = {
@@ -110,7 +107,8 @@ def test_gradient_of_a_normalisation(shape: tuple[int, ...], products: int) -> N
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
     backward = fn.source(x, g).split("def backward")[1]
-    assert backward.count("H * x, ") == backward.count("jnp.einsum(") == products
+    assert backward.count("H * x, ") == products
+    assert backward.count("jnp.einsum(") == 2 * products  # along the rows, and of the columns
 
 
 def test_few_rows_are_not_written_out() -> None:
