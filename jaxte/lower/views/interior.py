@@ -22,10 +22,8 @@ from jaxte.sets.intervals import constant, known
 from jaxte.sets.tabulate import values_along
 
 _LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
-_REPEATED = (
-    2,
-    4,
-)  # times that elements are repeated in slices that are written faster without their ends: three times, or eight, they are not
+# times that elements are repeated in slices that are written faster without their ends: three times, or eight, they are not
+_REPEATED = (2, 4)
 
 Cuts = Mapping[Axis, tuple[int, int]]  # positions before and after the interior of an axis
 Interval = tuple[Axis, int, int]  # an axis, and the first and the last of its positions
