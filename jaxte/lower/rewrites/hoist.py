@@ -220,8 +220,11 @@ def _as_one(numbers: Sequence[Factor]) -> Sequence[Factor]:
         value = value / own if factor.inverse else value * own
     if not numbers or not _LEAST_NUMBER < abs(value) < 1 / _LEAST_NUMBER:
         return numbers
-    typed = next((f.expr.dtype for f in numbers if not f.expr.weak), None)
-    return [Factor(Const(value, typed))]
+    kinds = {f.expr.dtype for f in numbers if not f.expr.weak}
+    fits = dtypes.is_complex if isinstance(value, complex) else dtypes.is_inexact
+    if len(kinds) > 1 or not all(map(fits, kinds)):
+        return numbers  # of several dtypes, the product has another one
+    return [Factor(Const(value, next(iter(kinds), None)))]
 
 
 def _is_wide(expr: Expr, axes: Sequence[Axis]) -> bool:

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lang.expr import Const
+from jaxte.lang.walk import postorder
+from jaxte.lower.rewrites.hoist import with_narrow_factors_first
 from jaxte.lower.rewrites.table import root_power
 from tests.lowered import check, program_of, run, sources
 
@@ -52,3 +55,14 @@ def test_numbers_of_a_product_are_one(scale, expected: str) -> None:
     """Of many products, so that their order is worth a change."""
     Y = te.compute((4, 9), lambda i, j: sum(scale(X[i, (j + k) % 9]) for k in range(10)), "Y")
     assert expected in "\n".join(check(Y, tolerance=1e-5))
+
+
+@pytest.mark.parametrize("first", [np.int32(3), np.float32(1 / 3), 3])
+@pytest.mark.parametrize("second", [0.5, np.float32(0.7), np.int32(5)])
+def test_a_number_has_a_value_of_its_dtype(first, second) -> None:
+    Y = te.compute((4, 9), lambda i, j: sum(X[i, (j + k) % 9] * first * second for k in range(10)), "Y")
+    new = with_narrow_factors_first(Y.body, Y.axes)
+    assert new is not Y.body
+    numbers = [n for n in postorder(new) if isinstance(n, Const) and n.dtype == "int32"]
+    assert numbers and all(isinstance(n.value, int) for n in numbers)
+    check(Y, tolerance=1e-5)
