@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jaxte.algebra.product import Factor, may_spoil, product_of, split_outer
+from jaxte.algebra.product import Factor, Product, may_spoil, product_of, split_outer
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import (
@@ -32,6 +32,7 @@ from jaxte.lang.expr import (
     conjunction,
     conjuncts,
 )
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import GREATER, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.views.scope import Scope
@@ -52,15 +53,21 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
     if node.reducer.name != "sum" or not dtypes.is_inexact(node.dtype):
         return None
     terms = [term for term, _ in signed_terms(node.exprs[0], mixed=True, negated=True)]
+    under = conjuncts(node.where)
     for term in terms:
-        product = product_of(term, conjuncts(node.where))
+        product = product_of(term, under)
         # The choices in one of several terms leave the points of the other terms, and stay choices.
-        common = product_of(ONE, conjuncts(node.where)) if len(terms) > 1 else product
-        tests = [*common.guards, *(f.expr for f in common.factors if f.guard)]
-        guards = [g for g in tests if depends_on(g, node.axes)]
-        if not guards or not any(_is_apart(f, guards, node) and may_spoil(f) for f in product.factors):
+        common = product_of(ONE, under) if len(terms) > 1 else product
+        guards = _on_points(common, node)
+        spoiling = [f for f in product.factors if _is_apart(f, guards, node) and may_spoil(f)]
+        if not spoiling:
             continue
-        if not _has_points(node, guards, scope):
+        beside = product_of(term, under, whole=True)
+        if all(
+            among(f.expr, [b.expr for b in beside.factors]) for f in spoiling
+        ):  # zero times infinity where a choice beside them takes zero
+            guards = _on_points(beside, node)
+        if guards and not _has_points(node, guards, scope):
             one = Const(1, "int32")
             count = Reduce(builtin_reducer("sum", "int32"), (one,), node.axes, conjunction(guards))
             return call(GREATER, count, 0)
@@ -93,6 +100,12 @@ def points_shadow(guards: Sequence[Expr], reduced: Sequence[Axis], scope: Scope)
     outer = tuple(d for d in scope.order if d in free and d not in set(reduced))
     found = IntegerSet((*outer, *reduced), known).shadow(outer) if outer else None
     return None if found is None or found is TRUE else found
+
+
+def _on_points(product: Product, node: Reduce) -> list[Expr]:
+    """The conditions of ``product`` on what ``node`` sums over."""
+    tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
+    return [g for g in tests if depends_on(g, node.axes)]
 
 
 def _is_apart(factor: Factor, guards: Sequence[Expr], node: Reduce) -> bool:

@@ -94,6 +94,20 @@ def test_a_choice_in_one_term_is_none_for_the_others() -> None:
     assert (agree(over(6, terms)) > 0).all()
 
 
+BESIDE = {
+    "without a condition": lambda i, k: (te.select(X[k] > 10, X[k], 0) / Y[i], te.const(True)),
+    "under a condition": lambda i, k: (te.select(X[k] > 10, X[k], 0) / Y[i], X[k] > 3),
+    "a logarithm": lambda i, k: (te.log(Y[i]) * te.select(X[k] > 10, X[k], 0), X[k] > 3),
+    "by rows": lambda i, k: (te.select(X[k] > 6 + i, X[k], 0) / Y[i], X[k] > 5 - i),
+}
+
+
+@pytest.mark.parametrize("case", BESIDE)
+def test_a_choice_beside_what_is_infinite_leaves_its_points(case: str) -> None:
+    """Zero times infinity is NaN as for the interpreter, though the choice takes no point."""
+    assert np.isnan(agree(over(6, BESIDE[case]))).any()
+
+
 POINTS = {
     "prefix with its own element": over(6, lambda i, k: (X[k] / Y[i], k <= i)),
     "window": over(3, lambda i, k: (X[i + k - 1] / Y[i], (i + k >= 1) & (i + k < 7))),
