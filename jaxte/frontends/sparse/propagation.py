@@ -17,10 +17,10 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr
 
 from jaxte.bridge.jaxprs import literal_array, scan_counts, walked
+from jaxte.frontends.jaxpr.equations.dimensions import Dimensions, dimensions
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, known_array
-from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.sparse.pattern import Pattern, nothing, union
 from jaxte.lang.dtypes import is_inexact
 
@@ -47,7 +47,6 @@ _MOVES = frozenset(
         "stack",
     ]
 )
-_BY_ELEMENT = (Reads.POINTWISE, Reads.LINEAR)
 _CALLS = {
     "jit": "jaxpr",
     "pjit": "jaxpr",
@@ -122,22 +121,17 @@ def _patterns(eqn: Any, operands: Sequence[State], asked: Asked) -> list[Pattern
     moving = [p for p, _ in operands if not p.is_empty]
     if not moving or (name == "stop_gradient" and not asked.values):
         return [asked.nothing(s) for s in shapes]
-    rule = RULES.get(name)
     if name in _MOVES and (moved := _moved(eqn, operands)) is not None:
         return moved
     if name.startswith("scatter") and (written := _scattered(eqn, operands)) is not None:
         return [written]
-    if name in _PREFIXES or (name.startswith("reduce_") and "axes" in eqn.params):
-        return [_along(eqn, operands[0][0], shapes[0])]
-    if name == "dot_general":
-        return [union([_multiplied(eqn, n, p, shapes[0]) for n, (p, _) in enumerate(operands)])]
+    if name in _PREFIXES:
+        return [_along(eqn, operands[0][0])]
+    if (places := dimensions(eqn)) is not None:
+        parts = zip(operands, places, strict=True)
+        return [union([_at_dimensions(p, own, shapes[0]) for (p, _), own in parts])]
     if name == "dynamic_update_slice" and all(k is not None for _, k in operands[2:]):
         return [_updated(operands, shapes[0])]
-    if name in ("select_n", "clamp", "stop_gradient") or (
-        rule is not None and rule.reads in _BY_ELEMENT and len(shapes) == 1
-    ):
-        if all(len(p.shape) in (0, len(shapes[0])) for p, _ in operands):
-            return [union([_repeated(p, shapes[0]) for p, _ in operands])]
     if name == "sort":
         return [_together(eqn.params["dimension"], moving, s) for s in shapes]
     if name == "triangular_solve" and operands[0][0].is_empty:
@@ -166,11 +160,18 @@ def _by_batch(moving: Sequence[Pattern], shape: tuple[int, ...], last: int) -> P
     return union(parts)
 
 
-def _repeated(pattern: Pattern, shape: tuple[int, ...]) -> Pattern:
-    """Of an operand with one element along dimensions where the result has several."""
-    if pattern.shape == shape:
+def _at_dimensions(pattern: Pattern, own: Dimensions, shape: tuple[int, ...]) -> Pattern:
+    """Of an operand whose dimensions are ``own`` of the result: each element depends on what stands at its position, all along those that are none."""
+    if pattern.shape == shape and own == tuple(range(len(shape))):
         return pattern
-    return pattern.read_at(np.broadcast_to(np.arange(pattern.size).reshape(pattern.shape), shape))
+    kept = sorted((d, n) for n, d in enumerate(own) if d is not None)
+    order = [n for _, n in kept] + [n for n, d in enumerate(own) if d is None]
+    at = dict(kept)
+    extents = [pattern.shape[at[d]] if d in at else 1 for d in range(len(shape))]
+    place = np.arange(pattern.size).reshape(pattern.shape).transpose(order).reshape(*extents, -1)
+    source = np.broadcast_to(place, (*shape, place.shape[-1]))
+    to = np.broadcast_to(np.arange(prod(shape)).reshape(*shape, 1), source.shape)
+    return pattern.moved(shape, to.reshape(-1), source.reshape(-1))
 
 
 def _moved(eqn: Any, operands: Sequence[State]) -> list[Pattern] | None:
@@ -237,33 +238,12 @@ def _updated(operands: Sequence[State], shape: tuple[int, ...]) -> Pattern:
     return union([base.read_at(kept), update.read_at(place)])
 
 
-def _along(eqn: Any, pattern: Pattern, shape: tuple[int, ...]) -> Pattern:
-    """Of a reduction, or of one over all elements before or after each."""
-    own = np.arange(pattern.size).reshape(pattern.shape)
-    if "axes" in eqn.params:
-        axes = eqn.params["axes"]
-        kept = np.expand_dims(np.arange(prod(shape)).reshape(shape), axes)
-        return pattern.moved(shape, np.broadcast_to(kept, own.shape).reshape(-1), own.reshape(-1))
+def _along(eqn: Any, pattern: Pattern) -> Pattern:
+    """Of a reduction over all elements before or after each."""
     axis, extent = eqn.params["axis"], pattern.shape[eqn.params["axis"]]
-    lines = np.moveaxis(own, axis, 0).reshape(extent, -1)
+    lines = np.moveaxis(np.arange(pattern.size).reshape(pattern.shape), axis, 0).reshape(extent, -1)
     to, source = np.tril_indices(extent) if not eqn.params["reverse"] else np.triu_indices(extent)
-    return pattern.moved(shape, lines[to].reshape(-1), lines[source].reshape(-1))
-
-
-def _multiplied(eqn: Any, number: int, pattern: Pattern, shape: tuple[int, ...]) -> Pattern:
-    """Of a product: each element depends on the row or column of factor ``number`` that it sums over."""
-    contracted, batched = eqn.params["dimension_numbers"]
-    own, batch = contracted[number], batched[number]
-    free = [d for d in range(len(pattern.shape)) if d not in own and d not in batch]
-    place = np.arange(pattern.size).reshape(pattern.shape).transpose(*batch, *free, *own)
-    outer = len(batch) + len(free)
-    rows = place.reshape(*place.shape[:outer], -1)
-    others = [1] * (len(shape) - outer)
-    split = len(batch) if number else outer
-    rows = rows.reshape(*rows.shape[:split], *others, *rows.shape[split:])
-    whole = np.broadcast_to(rows, (*shape, rows.shape[-1]))
-    to = np.broadcast_to(np.arange(prod(shape)).reshape(*shape, 1), whole.shape)
-    return pattern.moved(shape, to.reshape(-1), whole.reshape(-1))
+    return pattern.moved(pattern.shape, lines[to].reshape(-1), lines[source].reshape(-1))
 
 
 def _scanned(eqn: Any, operands: Sequence[State], asked: Asked) -> list[State]:

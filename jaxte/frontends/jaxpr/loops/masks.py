@@ -11,6 +11,7 @@ import numpy as np
 from jax.extend.core import Literal
 
 from jaxte.bridge.jaxprs import bound, literal_array, walked
+from jaxte.frontends.jaxpr.equations.dimensions import NAMES, dimensions
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.loops.counters import Counters
 
@@ -125,11 +126,15 @@ class Masks:
         """Where an array is not zero by its masks, by step and position; None where that is not known to be less than all."""
         known = self.tables.of(atom)
         if known is not None:
-            others = tuple(d for d in range(1, known.ndim) if d != axis + 1)
-            return np.asarray((known != 0).any(axis=others))
+            return _any_along(known != 0, axis)
         eqn = None if isinstance(atom, Literal) else self._makers.get(atom)
         row = None if eqn is None else _ZEROS.get(eqn.primitive.name)
         return None if row is None else row(self, eqn, axis)
+
+
+def _any_along(table: Table, axis: int) -> Table:
+    """By step and position of ``axis``, whether anything holds there."""
+    return np.asarray(table.any(axis=tuple(d for d in range(1, table.ndim) if d != axis + 1)))
 
 
 def _and(*tables: Table | None) -> Table | None:
@@ -140,91 +145,52 @@ def _and(*tables: Table | None) -> Table | None:
     return found
 
 
-def _read_on(masks: Masks, eqn: Any, axis: int | None) -> Table | None:
-    return None if axis is None else masks.needed(eqn.outvars[0], axis)
-
-
-def _read_alike(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
-    return _read_on(masks, eqn, axis)
+def _read(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
+    """Where what an equation makes matters; None along an axis that this does not have."""
+    found = dimensions(eqn)
+    into = None if found is None else found[place][axis]
+    return None if into is None else masks.needed(eqn.outvars[0], into)
 
 
 def _read_product(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
-    return _and(masks.nonzero(eqn.invars[1 - place], axis), _read_on(masks, eqn, axis))
+    return _and(masks.nonzero(eqn.invars[1 - place], axis), _read(masks, eqn, place, axis))
 
 
 def _read_choice(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
     which = masks.tables.of(eqn.invars[0])
     taken = None
     if place and which is not None and which.ndim == len(eqn.outvars[0].aval.shape) + 1:
-        others = tuple(d for d in range(1, which.ndim) if d != axis + 1)
-        taken = (which.astype(int) == place - 1).any(axis=others)
-    return _and(taken, _read_on(masks, eqn, axis))
+        taken = _any_along(which.astype(int) == place - 1, axis)
+    return _and(taken, _read(masks, eqn, place, axis))
 
 
 def _read_dot(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
-    summed, batched = eqn.params["dimension_numbers"]
-    other = eqn.invars[1 - place]
-    for own, others in (summed, batched) if place == 0 else (summed[::-1], batched[::-1]):
-        if axis in own:
-            return masks.nonzero(other, others[list(own).index(axis)])
-    ranks = [len(a.aval.shape) for a in eqn.invars]
-    free = [d for d in range(ranks[place]) if d not in (*summed[place], *batched[place])]
-    before = len(batched[0])
-    if place == 1:
-        before += ranks[0] - len(summed[0]) - len(batched[0])
-    return _read_on(masks, eqn, before + free.index(axis))
-
-
-def _read_sum(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
-    axes = eqn.params["axes"]
-    return None if axis in axes else _read_on(masks, eqn, axis - sum(a < axis for a in axes))
-
-
-def _read_repeat(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
-    into = eqn.params["broadcast_dimensions"][axis]
-    same = eqn.outvars[0].aval.shape[into] == eqn.invars[0].aval.shape[axis]
-    return _read_on(masks, eqn, into if same else None)
-
-
-def _read_squeezed(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
-    gone = eqn.params["dimensions"]
-    return None if axis in gone else _read_on(masks, eqn, axis - sum(d < axis for d in gone))
-
-
-def _read_turned(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
-    return _read_on(masks, eqn, eqn.params["permutation"].index(axis))
+    for pair in eqn.params["dimension_numbers"]:  # summed over, and of the batch
+        if axis in pair[place]:
+            return masks.nonzero(eqn.invars[1 - place], pair[1 - place][list(pair[place]).index(axis)])
+    return _read(masks, eqn, place, axis)
 
 
 def _read_slice(masks: Masks, eqn: Any, place: int, axis: int) -> Table | None:
-    array, out = eqn.invars[0], eqn.outvars[0]
-    return _read_on(masks, eqn, axis if array.aval.shape[axis] == out.aval.shape[axis] else None)
+    out = eqn.outvars[0]
+    return masks.needed(out, axis) if eqn.invars[0].aval.shape[axis] == out.aval.shape[axis] else None
 
-
-_ALIKE = (
-    "add", "sub", "neg", "convert_element_type", "tanh", "exp", "log", "sqrt", "abs", "square", "integer_pow", "max", "min", "copy",
-    "sin", "cos", "logistic", "rsqrt", "stop_gradient",
-)  # fmt: skip
 
 _READS: dict[str, Callable[[Masks, Any, int, int], Table | None]] = {
-    **dict.fromkeys(_ALIKE, _read_alike),
+    **dict.fromkeys(NAMES, _read),
     "mul": _read_product,
     "select_n": _read_choice,
     "dot_general": _read_dot,
-    **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min"), _read_sum),
-    "broadcast_in_dim": _read_repeat,
-    "squeeze": _read_squeezed,
-    "transpose": _read_turned,
     "dynamic_slice": _read_slice,
     "slice": _read_slice,
 }
 
 
 def _zeros_product(masks: Masks, eqn: Any, axis: int) -> Table | None:
-    return _and(*(masks.nonzero(a, axis) for a in eqn.invars))
-
-
-def _zeros_alike(masks: Masks, eqn: Any, axis: int) -> Table | None:
-    return masks.nonzero(eqn.invars[0], axis)
+    """Of what is zero where one operand is."""
+    places = dimensions(eqn) or ()
+    own = [masks.nonzero(a, p.index(axis)) for a, p in zip(eqn.invars, places, strict=False) if axis in p]
+    return _and(*own)
 
 
 def _zeros_choice(masks: Masks, eqn: Any, axis: int) -> Table | None:
@@ -233,38 +199,16 @@ def _zeros_choice(masks: Masks, eqn: Any, axis: int) -> Table | None:
     chosen = masks.tables.of(which)
     if chosen is None or chosen.ndim != len(eqn.outvars[0].aval.shape) + 1:
         return None
-    others = tuple(d for d in range(1, chosen.ndim) if d != axis + 1)
     found = np.zeros((1, eqn.outvars[0].aval.shape[axis]), bool)
     for n, case in enumerate(cases):
-        taken = (chosen.astype(int) == n).any(axis=others)
+        taken = _any_along(chosen.astype(int) == n, axis)
         own = masks.nonzero(case, axis)
         found = found | (taken if own is None else taken & own)
     return found
 
 
-def _zeros_repeat(masks: Masks, eqn: Any, axis: int) -> Table | None:
-    into = list(eqn.params["broadcast_dimensions"])
-    operand = eqn.invars[0]
-    if axis not in into or operand.aval.shape[into.index(axis)] != eqn.outvars[0].aval.shape[axis]:
-        return None
-    return masks.nonzero(operand, into.index(axis))
-
-
-def _zeros_dot(masks: Masks, eqn: Any, axis: int) -> Table | None:
-    summed, batched = eqn.params["dimension_numbers"]
-    if batched[0]:
-        return None
-    free = [
-        [d for d in range(len(a.aval.shape)) if d not in s] for a, s in zip(eqn.invars, summed, strict=True)
-    ]
-    place, own = (0, axis) if axis < len(free[0]) else (1, axis - len(free[0]))
-    return masks.nonzero(eqn.invars[place], free[place][own])
-
-
+_PRODUCTS = ("mul", "dot_general", "neg", "convert_element_type", "copy", "stop_gradient", "broadcast_in_dim")
 _ZEROS: dict[str, Callable[[Masks, Any, int], Table | None]] = {
-    "mul": _zeros_product,
-    **dict.fromkeys(("neg", "convert_element_type", "copy", "stop_gradient"), _zeros_alike),
+    **dict.fromkeys(_PRODUCTS, _zeros_product),
     "select_n": _zeros_choice,
-    "broadcast_in_dim": _zeros_repeat,
-    "dot_general": _zeros_dot,
 }

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from jaxte.frontends.jaxpr.equations.dimensions import NAMES, dimensions
 from jaxte.frontends.jaxpr.equations.stands import in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.narrow.boxes import Box, Positions, is_whole, shape_of, whole
-from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.frontends.jaxpr.rules.shape import runs_of_equal_size
 
 Needs = Callable[[Step, Box], Sequence[Box] | None]
@@ -57,64 +57,16 @@ def _as_it_is(step: Step, box: Box, operands: Sequence[Any]) -> Any:
     return bound(step, operands)
 
 
-@narrows(*ELEMENTWISE, "stop_gradient", make=_as_it_is)
-def _elementwise(step: Step, box: Box) -> Sequence[Box]:
-    """One element is repeated along dimensions in which an operand has one."""
-    return [tuple(p if e > 1 else None for p, e in zip(box, s.shape, strict=False)) for s in step.inputs]
-
-
 def _of_shape(step: Step, box: Box, operands: Sequence[Any]) -> Any:
     return bound(step, operands, shape=shape_of(box, step.outputs[0].shape))
 
 
-@narrows("broadcast_in_dim", make=_of_shape)
-def _broadcast(step: Step, box: Box) -> Sequence[Box] | None:
-    source, *dynamic = step.inputs
-    into = step.eqn.params["broadcast_dimensions"]
-    return (
-        None
-        if dynamic
-        else [tuple(None if e == 1 else box[d] for d, e in zip(into, source.shape, strict=True))]
-    )
-
-
-@narrows("transpose", make=_as_it_is)
-def _transpose(step: Step, box: Box) -> Sequence[Box]:
-    order = step.eqn.params["permutation"]
-    return [tuple(box[order.index(d)] for d in range(len(order)))]
-
-
-@narrows("squeeze", make=_as_it_is)
-def _squeeze(step: Step, box: Box) -> Sequence[Box]:
-    rank = len(step.inputs[0].shape)
-    return [_without(rank, {d % rank for d in step.eqn.params["dimensions"]}, box)]
-
-
-@narrows(
-    "reduce_sum",
-    "reduce_max",
-    "reduce_min",
-    "reduce_prod",
-    "reduce_and",
-    "reduce_or",
-    "argmax",
-    "argmin",
-    make=_as_it_is,
-)
-def _reduce(step: Step, box: Box) -> Sequence[Box]:
-    return [_without(len(step.inputs[0].shape), set(step.eqn.params["axes"]), box)]
-
-
-def _without(rank: int, gone: set[int], box: Box) -> Box:
-    """A box of the dimensions that stay as one of all ``rank`` dimensions."""
-    rest = iter(box)
-    return tuple(None if d in gone else next(rest) for d in range(rank))
-
-
-@narrows("expand_dims", make=_as_it_is)
-def _expand_dims(step: Step, box: Box) -> Sequence[Box]:
-    new = {d % len(box) for d in step.eqn.params["dimensions"]}
-    return [tuple(p for d, p in enumerate(box) if d not in new)]
+@narrows("broadcast_in_dim", make=_of_shape)  # in place of the row of all
+@narrows(*NAMES, make=_as_it_is)
+def _by_dimension(step: Step, box: Box) -> Sequence[Box] | None:
+    """One element is repeated along dimensions in which an operand has one, and all are needed along those that the result does not have."""
+    found = dimensions(step.eqn)
+    return None if found is None else [tuple(None if d is None else box[d] for d in own) for own in found]
 
 
 def _reshaped(step: Step, box: Box, operands: Sequence[Any]) -> Any:
@@ -151,17 +103,6 @@ def _digits(read: Sequence[Positions], new: Sequence[int], old: Sequence[int]) -
 @narrows("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp", make=_as_it_is)
 def _cumulative(step: Step, box: Box) -> Sequence[Box] | None:
     return [box] if box[step.eqn.params["axis"]] is None else None
-
-
-@narrows("dot_general", make=_as_it_is)
-def _dot(step: Step, box: Box) -> Sequence[Box]:
-    (left, right), (bx, by) = step.eqn.params["dimension_numbers"]
-    batch, rest = box[: len(bx)], iter(box[len(bx) :])
-    needed: list[Box] = []
-    for slot, batched, contracted in zip(step.inputs, (bx, by), (left, right), strict=True):
-        own: dict[int, Positions] = {**dict(zip(batched, batch, strict=True)), **dict.fromkeys(contracted)}
-        needed.append(tuple(own[d] if d in own else next(rest) for d in range(len(slot.shape))))
-    return needed
 
 
 @narrows("conv_general_dilated", make=_as_it_is)
