@@ -84,10 +84,8 @@ def _within(
     )
     found = best_choice(choices, budget)
     if found is None:
-        least = smallest_choice(choices)
-        asked = 0 if least is None else least.bytes
         raise LoweringError(
-            f"save={budget:,} bytes is below the {asked:,} that cannot be computed again "
+            f"save={budget:,} bytes is below the {smallest_choice(choices).bytes:,} that cannot be computed again "
             f"({', '.join(t.name for t in required)}); give at least as many"
         )
     return {between[n] for n in found.kept}
