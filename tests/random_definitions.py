@@ -63,7 +63,11 @@ def draw_numbers(rng: np.random.Generator, tensor: Tensor) -> np.ndarray:
 
 
 def definition(
-    choices: Choices, dtype: str = "float64", stages: tuple[int, int] = (1, 3), kinds: str = "any"
+    choices: Choices,
+    dtype: str = "float64",
+    stages: tuple[int, int] = (1, 3),
+    kinds: str = "any",
+    writes: type[Writer] = Writer,
 ) -> Definition:
     """A chain of tensors over one to three inputs.
 
@@ -71,6 +75,7 @@ def definition(
         dtype: of the inputs; complex ones are read by linear patterns only.
         stages: least and greatest number of tensors in the chain.
         kinds: "bodies" for random bodies only, "any" for patterns too.
+        writes: what writes the bodies.
     """
     size = {"least": 1, "longest": 6} if choices.number(0, 19) else {"least": 0, "longest": 2}
     sources: list[Tensor] = []
@@ -81,7 +86,7 @@ def definition(
     inputs = tuple(sources)
     last: Compute | None = None
     for number in range(choices.number(*stages)):
-        writer = Writer(choices, sources, tables)
+        writer = writes(choices, sources, tables)
         label = f"T{number}"
         last = general(writer, label) if kinds == "bodies" else draw_stage(writer, label, last)
         # Later tensors read the last one mostly, an input at times.

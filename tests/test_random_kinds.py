@@ -12,6 +12,7 @@ from tests.random_definitions import definition
 from tests.random_exclusions import RandomExclusions, check_exclusions, check_moved
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
+from tests.random_repeated import Repeating
 from tests.random_symbols import RandomSymbols, check_symbols
 from tests.random_uses import (
     RandomPattern,
@@ -53,6 +54,14 @@ def test_forward_mode_of_what_is_raised() -> None:
 def test_nodes_of_definitions(seed: int) -> None:
     """What is emitted, evaluated in NumPy: as many as there is time for, ``--kind nodes``."""
     p = at_random(definition(Seeded(f"nodes {seed}"), stages=(1, 2)))
+    assert p is not None
+    check_nodes(p)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nodes_of_bodies_that_repeat_themselves(seed: int) -> None:
+    """``--kind repeated``."""
+    p = at_random(definition(Seeded(f"repeated {seed}"), stages=(1, 1), kinds="bodies", writes=Repeating))
     assert p is not None
     check_nodes(p)
 

@@ -41,6 +41,7 @@ from tests.random_definitions import AtZeros, Definition, definition
 from tests.random_exclusions import RandomExclusions, check_exclusions, check_moved
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
+from tests.random_repeated import Repeating
 from tests.random_symbols import RandomSymbols, check_symbols
 from tests.random_uses import (
     RandomPattern,
@@ -202,6 +203,8 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "second": (second, {"stages": (1, 1)}),
     "single": (single, {"stages": (1, 2), "dtype": "float32"}),
     "nodes": (nodes, {}),
+    "repeated": (nodes, {"kinds": "bodies", "writes": Repeating}),
+    "repeated-twice": (partial(nodes, order=2), {"kinds": "bodies", "writes": Repeating, "stages": (1, 1)}),
     "nodes-twice": (partial(nodes, order=2), {"stages": (1, 1)}),
     "zeros": (nodes, lambda seed: at_zeros(drawn("first", seed))),
     "zeros-twice": (partial(nodes, order=2), lambda seed: at_zeros(drawn("second", seed))),

@@ -111,8 +111,9 @@ def _with_value(root: Expr, value: Expr) -> dict[Expr, Expr]:
     """The nodes that ``value``, what ``root`` is, has the value of where they count: branches of its choices, and what is negated.
 
     The guard of a branch travels with the adjoint, so that the slope of ``exp`` in ``select(c, exp(x), 0)`` is the element itself. Something that stands at
-    another place as well counts there, too.
+    another place as well counts there, too, and so does all that is within it.
     """
+    times = Counter(chain.from_iterable(map(_children, postorder(root))))
     have, stack = {root: value}, [root]
     while stack:
         node = stack.pop()
@@ -124,11 +125,10 @@ def _with_value(root: Expr, value: Expr) -> dict[Expr, Expr]:
             case _:
                 continue
         for own, known in below.items():
-            if own.dtype == node.dtype and not own.weak and own not in have:
+            if own.dtype == node.dtype and not own.weak and times[own] == 1:
                 have[own] = known
                 stack.append(own)
-    times = Counter(chain.from_iterable(map(_children, postorder(root))))
-    return {node: known for node, known in have.items() if times[node] <= 1}
+    return have
 
 
 def _leading(root: Expr, wanted: Callable[[Expr], bool]) -> list[Expr]:
