@@ -69,7 +69,7 @@ REPEATED: dict[str, Callable[..., Any]] = {
     "leaky": lambda f, q: f.select(q >= 0, q, 0.3 * q),
     "clipped at a share": lambda f, q: f.select(q > 0.5, 0.5 + 0.1 * q, q),
     "gate": lambda f, q: f.select(q > -1.0, q * q, -q),
-    "negated": lambda f, q: f.select(q > 0.2, -(-q), f.tanh(q)),
+    "negated": lambda f, q: f.select(q > 0.2, -(0.5 * -q), f.tanh(q)),
 }
 BRANCHES: dict[str, Callable[..., Any]] = {
     "quotient": lambda f, a, b: a / (1.5 + b * b),
