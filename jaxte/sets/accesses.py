@@ -74,6 +74,7 @@ class Accesses:
             *(f"{name} >= {s.least}" for s, name in zip(found, self.sizes.values(), strict=True)),
             *(condition_text(c, self.sizes) for c in stated(found)),
         ]
+        self._known: dict[tuple[Access, int | None], isl.Map] = {}
 
     @cached_property
     def _params(self) -> str:
@@ -116,13 +117,20 @@ class Accesses:
 
     def access(self, access: Access, around: int = 0) -> isl.Map:
         """From the points of ``access`` to the elements that it reads or writes, each in an iteration of so many of the loops around."""
-        written = f"{self._params}{{ {self._entry(access, self._array_text(access, around))} }}"
-        return isl.Map.read_from_str(context(), written)
+        return self._relation(access, around)
 
     def time(self, access: Access) -> isl.Map:
         """From the points of ``access`` to their times."""
-        written = f"{self._params}{{ {self._entry(access, self._time_text(access))} }}"
-        return isl.Map.read_from_str(context(), written)
+        return self._relation(access, None)
+
+    def _relation(self, access: Access, around: int | None) -> isl.Map:
+        """To elements, or to times for None: read once, since each access is held beside each other one of its array."""
+        key = access, around
+        if key not in self._known:
+            target = self._time_text(access) if around is None else self._array_text(access, around)
+            written = f"{self._params}{{ {self._entry(access, target)} }}"
+            self._known[key] = unnamed(isl.Map.read_from_str(context(), written))
+        return self._known[key]
 
     def domain(self, access: Access, *more: Expr) -> isl.Set:
         """The points of ``access``, those at which ``more`` holds, too."""

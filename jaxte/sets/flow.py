@@ -78,7 +78,7 @@ class Flow:
     def _fixed_times(self, access: Access) -> list[int | None]:
         """The numbers in the time of ``access`` that are the same at all points."""
         if access.label not in self._times:
-            hull = isl.Set.from_basic_set(unnamed(self._accesses.time(access)).range().affine_hull())
+            hull = isl.Set.from_basic_set(self._accesses.time(access).range().affine_hull())
             own = [hull.plain_get_val_if_fixed(isl.dim_type.set, n) for n in range(len(access.time))]
             self._times[access.label] = [None if v.is_nan() else v.to_python() for v in own]
         return self._times[access.label]
@@ -86,7 +86,7 @@ class Flow:
     def _last_of(self, read: Access, writes: Sequence[Access]) -> dict[str, isl.Map]:
         """The write that ``read`` sees, from times: the latest of all that come before it."""
         before = {w.label: self._after(read, w) for w in writes}
-        times = {w.label: unnamed(self._accesses.time(w)) for w in writes}
+        times = {w.label: self._accesses.time(w) for w in writes}
         every = [own.apply_range(times[label]) for label, own in before.items() if not own.is_empty()]
         if not every:
             return {}
@@ -115,8 +115,8 @@ class Flow:
 
     def _after(self, write: Access, source: Access) -> isl.Map:
         """From the points of ``write`` to those of ``source`` that it replaces: at the same element, earlier."""
-        same = unnamed(self._accesses.access(write).apply_range(self._accesses.access(source).reverse()))
-        return same.intersect(unnamed(self._accesses.time(write).lex_gt_map(self._accesses.time(source))))
+        same = self._accesses.access(write).apply_range(self._accesses.access(source).reverse())
+        return same.intersect(self._accesses.time(write).lex_gt_map(self._accesses.time(source)))
 
     # --- questions
 
@@ -308,7 +308,7 @@ class Flow:
 
     def _by_element(self, read: Access, around: int = 0) -> dict[str, isl.Map] | None:
         """The sources of ``read`` by element of its array, in each iteration of the loops around; None where reads of one element see different ones."""
-        access = unnamed(self._accesses.access(read, around))
+        access = self._accesses.access(read, around)
         found = {}
         for label, own in self._maps[read.label].items():
             relation = unnamed(own)
@@ -323,7 +323,7 @@ class Flow:
         return found
 
     def _element_set(self, read: Access, around: int = 0) -> isl.Set:
-        return unnamed(self._accesses.access(read, around)).range()
+        return self._accesses.access(read, around).range()
 
     def _point(self, points: isl.Set, access: Access) -> dict[Axis, int] | None:
         if points.is_empty():

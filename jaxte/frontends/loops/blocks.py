@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from math import prod
 
-from jaxte.frontends.loops.clocks import Clocks, Nest, Search
+from jaxte.frontends.loops.clocks import Clocks, Nest, PointsOf, Search
 from jaxte.frontends.loops.dataflow import Dataflow
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Reduce
@@ -23,16 +23,17 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
     If sums in a block leave it without fixed lags, the program is read once more with these additions as writes (those that are summed over all iterations so far), and that is taken unless it computes more; where
     the block has no clock, as often as there are others. Blocks are asked one after the other: a triangular solve behind an elimination stays a sum.
     """
-    flow, (blocks, clocks) = _best(flow)
+    points = PointsOf()
+    flow, (blocks, clocks) = _best(flow, points)
     if any(c.shared and not c.around for c in flow.contents_of(_open_equations(blocks))):
-        apart, rows = _best(Dataflow(flow.program, nested=True), nested=True)
+        apart, rows = _best(Dataflow(flow.program, nested=True), points, nested=True)
         if elements(_open_equations(rows[0])) < elements(_open_equations(blocks)):
             flow, (blocks, clocks) = apart, rows
     plain: set[int] = set()
     left: set[int] = set()  # additions that stay sums
     while (found := _next_loose(flow, blocks, clocks, plain | left)) is not None:
         more, has_clocks, of_block = found
-        other, rows = _best(Dataflow(flow.program, plain | more), plain | more)
+        other, rows = _best(Dataflow(flow.program, plain | more), points, plain | more)
         if has_clocks and (
             _loose_blocks(*rows) >= _loose_blocks(blocks, clocks) or _is_leaner(blocks, rows[0])
         ):
@@ -67,14 +68,16 @@ def _loose_blocks(
     return sum(c is None for c in own), sum(c is None or not c.is_fixed for c in own)
 
 
-def _best(flow: Dataflow, plain: Collection[int] = (), nested: bool = False) -> tuple[Dataflow, Scheduled]:
+def _best(
+    flow: Dataflow, points: PointsOf, plain: Collection[int] = (), nested: bool = False
+) -> tuple[Dataflow, Scheduled]:
     """``flow`` with its blocks, without equations of whole arrays where these leave it without fixed lags: isl has put steps together that follow in another way."""
-    found = _scheduled(flow)
+    found = _scheduled(flow, points)
     wholes = any(content.around for content in flow.contents_of(_open_equations(found[0])))
     if not _loose_blocks(*found)[1] or not wholes:
         return flow, found
     flow = Dataflow(flow.program, plain, nested, whole=False)
-    return flow, _scheduled(flow)
+    return flow, _scheduled(flow, points)
 
 
 def _is_leaner(blocks: Sequence[Sequence[Equation]], others: Sequence[Sequence[Equation]]) -> bool:
@@ -125,12 +128,12 @@ def _below(equation: Equation) -> list[Equation]:
     return [r.tensor.equation for r in reads_of(equation.body) if isinstance(r.tensor, Stand)]
 
 
-def _scheduled(flow: Dataflow) -> Scheduled:
+def _scheduled(flow: Dataflow, points: PointsOf) -> Scheduled:
     """The equations in blocks that read each other, each after what it reads, with their clocks."""
     every = list(reached(flow.roots, _below))
     blocks = circles(every, _below)
     clocks: list[Clocks | Nest | None] = []
     for block in blocks:
-        search = Search(block) if is_open(block) else None
+        search = Search(block, points) if is_open(block) else None
         clocks.append(None if search is None else _found(search))
     return blocks, clocks

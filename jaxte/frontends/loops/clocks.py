@@ -15,15 +15,15 @@ from typing import TypeVar
 from jaxte.frontends.loops.program import Counter, Equation, Stand
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
 from jaxte.lang.graphs import circles
-from jaxte.lang.walk import reads_of, substitute
-from jaxte.sets.affine import linear, normal
+from jaxte.lang.walk import reads_of
+from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.tabulate import evaluate_index
 from jaxte.tensors.bodies.contexts import contexts
 
 T = TypeVar("T")
-Candidates = Callable[[Equation], Iterator[Expr]]
+Candidates = Callable[[Equation], Sequence[Expr]]
 _FACTORS = (0, 1, 2, 4)  # of the loops in the time of a diagonal
 _MOST_TRIED = 3000  # times of equations, after which no clock is looked for
 
@@ -86,15 +86,18 @@ class Nest:
 class Search:
     """Clocks of equations that read each other."""
 
-    def __init__(self, equations: Sequence[Equation], edges: Sequence[Edge] | None = None) -> None:
+    def __init__(
+        self, equations: Sequence[Equation], points: PointsOf, edges: Sequence[Edge] | None = None
+    ) -> None:
         self.equations = list(equations)
+        self._points_of = points
         self.edges = (
             [e for own in equations for e in _edges(own, equations)] if edges is None else list(edges)
         )
         self._left_out: dict[Equation, Axis] = {}
         self._known: dict[tuple[Edge, Expr, Expr], Lag | None] = {}
-        self._points: dict[Edge, _Points] = {}
-        self._steps: dict[tuple[Edge, Expr, Expr], set[int]] = {}
+        self._indices: dict[Edge, dict[Expr, Linear | None]] = {}
+        self._diagonals: dict[Equation, list[Expr]] = {}
         self._tried = 0
 
     def fixed(self) -> Clocks | None:
@@ -157,9 +160,7 @@ class Search:
         if edge.source not in times or edge.target not in times:
             return True
         key = edge, times[edge.source], times[edge.target]
-        if key not in self._steps:
-            self._steps[key] = self._at_some_points(*key)
-        steps = self._steps[key]
+        steps = self._at_some_points(*key)
         if min(steps, default=0) < 0 or (fixed and len(steps) > 1):
             return False
         lag = self._lag(*key)
@@ -167,13 +168,21 @@ class Search:
 
     def _at_some_points(self, edge: Edge, reader: Expr, target: Expr) -> set[int]:
         """How many steps before its reader an element is computed at a few points: most clocks are seen not to fit at these."""
-        difference = _difference(edge, reader, target)
-        return set() if reads_of(difference) else self._points_of(edge).values(difference)
+        difference = self._difference(edge, reader, target)
+        return set() if difference is None else self._points_of(edge).values(difference)
 
-    def _points_of(self, edge: Edge) -> _Points:
-        if edge not in self._points:
-            self._points[edge] = _Points(edge)
-        return self._points[edge]
+    def _difference(self, edge: Edge, reader: Expr, target: Expr) -> Linear | None:
+        """How many steps before its reader an element is computed; None where data decides."""
+        if edge not in self._indices:
+            pairs = zip(edge.target.axes, edge.read.indices, strict=True)
+            self._indices[edge] = {a: None if reads_of(i) else linear_or_none(i) for a, i in pairs}
+        indices, result, read = self._indices[edge], linear(reader), linear(target)
+        for atom, factor in read.terms.items():
+            own = indices.get(atom, Linear({atom: 1}))
+            if own is None:
+                return None
+            result = result.plus(own, -factor)
+        return result.plus(Linear({}), constant=-read.constant)
 
     def _nest(self, times: Mapping[Equation, Expr]) -> Nest | None:
         """Recurrences within the steps of clocks that leave equations at one time to read each other."""
@@ -190,7 +199,9 @@ class Search:
         blocks: list[tuple[list[Equation], Clocks]] = []
         for block in circles(self.equations, below.__getitem__):
             if len(block) > 1 or any(e.source is e.target for e in here if e.source is block[0]):
-                inner = Search(block, [e for e in here if e.source in block and e.target in block])
+                inner = Search(
+                    block, self._points_of, [e for e in here if e.source in block and e.target in block]
+                )
                 inner.leave_out(times)
                 clocks = inner.fixed() or inner.kept_along_axes()
                 if clocks is None:
@@ -228,32 +239,36 @@ class Search:
         return self._known[key]
 
     def _measured(self, edge: Edge, reader: Expr, target: Expr) -> Lag | None:
-        difference = _difference(edge, reader, target)
-        if reads_of(difference):
+        difference = self._difference(edge, reader, target)
+        if difference is None:
             return None
-        form = linear_or_none(difference)
-        if form is not None and form.is_constant:
-            return Lag(form.constant, True) if form.constant >= 0 else None
-        points = self._points_of(edge).every
-        if points.is_empty():
+        if difference.is_constant:
+            return Lag(difference.constant, True) if difference.constant >= 0 else None
+        points = self._points_of(edge)
+        if points.every.is_empty():
             return Lag(1, True)
-        most = points.maximum(normal(-difference))
-        if not isinstance(most, Const) or int(most.value) > 0:  # type: ignore[arg-type]
+        least = points.least(difference)
+        if least is None or least < 0:
             return None
-        least, greatest = -int(most.value), points.maximum(difference)  # type: ignore[arg-type]
-        return Lag(least, isinstance(greatest, Const) and greatest.value == least)
+        if len(points.values(difference)) > 1:
+            return Lag(least, False)
+        return Lag(least, points.least(difference * -1) == -least)
 
     # --- candidates
 
-    def _single(self, equation: Equation) -> Iterator[Expr]:
-        yield from self._axes(equation)
+    def _single(self, equation: Equation) -> Sequence[Expr]:
+        return self._axes(equation)
 
     def _axes(self, equation: Equation) -> tuple[Axis, ...]:
         out = self._left_out.get(equation)
         return tuple(a for a in equation.axes if a is not out)
 
-    def _diagonal(self, equation: Equation) -> Iterator[Expr]:
-        axes = self._axes(equation)
+    def _diagonal(self, equation: Equation) -> Sequence[Expr]:
+        if equation not in self._diagonals:
+            self._diagonals[equation] = list(self._along_diagonals(self._axes(equation)))
+        return self._diagonals[equation]
+
+    def _along_diagonals(self, axes: Sequence[Axis]) -> Iterator[Expr]:
         for factors in product(_FACTORS, repeat=min(len(axes), 3)):
             if 1 in factors and sum(f > 0 for f in factors) > 1:
                 time = as_expr(0)
@@ -272,27 +287,49 @@ class Search:
                 yield normal(time)
 
 
+class PointsOf:
+    """The points of edges, which searches in several readings of one program share: those of equal axes and conditions are asked of isl once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[tuple[Axis, ...], tuple[Expr, ...]], _Points] = {}
+
+    def __call__(self, edge: Edge) -> _Points:
+        key = edge.axes, edge.conditions
+        if key not in self._known:
+            self._known[key] = _Points(*key)
+        return self._known[key]
+
+
 class _Points:
     """The points at which a read is evaluated, and a few of them: the first, and the first of those where each axis is largest."""
 
-    def __init__(self, edge: Edge) -> None:
-        self.every = IntegerSet(edge.axes, edge.conditions)
+    def __init__(self, axes: Sequence[Axis], conditions: Sequence[Expr]) -> None:
+        self.every = IntegerSet(axes, conditions)
         first = None if self.every.is_empty() else self.every.sample()
         self._some = [] if first is None else [first]
-        for axis in edge.axes if self._some else ():
+        for axis in axes if self._some else ():
             most = self.every.maximum(axis)
             if most is not None:
-                last = IntegerSet(edge.axes, [*edge.conditions, axis >= most]).sample()
+                last = IntegerSet(axes, [*conditions, axis >= most]).sample()
                 self._some += [] if last is None else [last]
+        self._atoms: dict[Expr, list[int]] = {}
+        self._least: dict[object, int | None] = {}
 
-    def values(self, expr: Expr) -> set[int]:
-        return {evaluate_index(expr, point) for point in self._some}
+    def values(self, form: Linear) -> set[int]:
+        """Those of ``form`` at the few points."""
+        found = [form.constant] * len(self._some)
+        for atom, factor in form.terms.items():
+            if atom not in self._atoms:
+                self._atoms[atom] = [evaluate_index(atom, point) for point in self._some]
+            found = [a + factor * b for a, b in zip(found, self._atoms[atom], strict=True)]
+        return set(found)
 
-
-def _difference(edge: Edge, reader: Expr, target: Expr) -> Expr:
-    """How many steps before its reader an element is computed."""
-    table = dict(zip(edge.target.axes, edge.read.indices, strict=True))
-    return normal(reader - substitute(target, table))
+    def least(self, form: Linear) -> int | None:
+        """The smallest value of ``form`` at all points, where that is a number."""
+        if form.key not in self._least:
+            most = self.every.maximum(from_linear(form * -1))
+            self._least[form.key] = -int(most.value) if isinstance(most, Const) else None  # type: ignore[arg-type]
+        return self._least[form.key]
 
 
 def _edges(equation: Equation, among: Sequence[Equation]) -> Iterator[Edge]:

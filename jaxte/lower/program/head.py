@@ -68,7 +68,7 @@ def read_sizes(
 ) -> tuple[dict[Var, str], tuple[tuple[str, str], ...]]:
     """The symbolic sizes, each read off the shape of a parameter."""
     told = told_sizes([param.shape for param in params])
-    used = _sizes_used(order, frozenset(params))
+    used = _sizes_used(order, frozenset(params)) if told else set()
     for size in reversed(told):
         used.update(sizes_in([from_linear(size.rest)]) if size.size in used else ())
     found: dict[Var, str] = {}

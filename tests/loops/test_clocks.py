@@ -1,0 +1,52 @@
+"""How often the search for clocks asks isl: once for what several readings of a program, and several candidates, have in common."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jaxte as te
+from jaxte.frontends.loops import clocks
+from jaxte.sets.domain import IntegerSet
+from npbench.kernels import nussinov
+
+
+def paths_but_to_itself(d):
+    for k in range(5):
+        for i in range(5):
+            for j in range(5):
+                if k != i:
+                    d[i, j] = min(d[i, j], d[i, k] + d[k, j] + 10)
+    return d
+
+
+def chain_of_products(p):
+    m = np.zeros((5, 5))
+    for length in range(2, 6):
+        for i in range(6 - length):
+            j = i + length - 1
+            m[i, j] = 1e9
+            for k in range(i, j):
+                m[i, j] = min(m[i, j], m[i, k] + m[k + 1, j] + p[i] * p[k + 1] * p[j + 1])
+    return m[0, 4]
+
+
+@pytest.mark.parametrize(
+    "fn, shape, sets, maxima",
+    [(paths_but_to_itself, (5, 5), 100, 280), (chain_of_products, (6,), 30, 50), (nussinov, (6, 6), 80, 380)],
+)
+def test_what_readings_have_in_common_is_asked_once(monkeypatch, fn, shape, sets, maxima) -> None:
+    asked = {"sets": 0, "maxima": 0}
+
+    class Counted(IntegerSet):
+        def __init__(self, *args, **kwargs):
+            asked["sets"] += 1
+            super().__init__(*args, **kwargs)
+
+        def maximum(self, expr):
+            asked["maxima"] += 1
+            return super().maximum(expr)
+
+    monkeypatch.setattr(clocks, "IntegerSet", Counted)
+    te.loops(fn).builder(te.placeholder(shape, name="x", dtype="float64"))
+    assert 0 < asked["sets"] <= sets and 0 < asked["maxima"] <= maxima
