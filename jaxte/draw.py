@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
@@ -118,7 +119,7 @@ def reads(output: Tensor, tensor: Tensor, position: int | tuple[int, ...], ax: A
             f"te.draw.reads of {tensor.name} with {tensor.ndim} axes; give a tensor of one or two"
         )
     if len(position) != output.ndim or not all(
-        0 <= p < n for p, n in zip(position, output.shape, strict=False)
+        isinstance(p, Integral) and 0 <= p < n for p, n in zip(position, output.shape, strict=False)
     ):
         raise ArgumentError(
             f"te.draw.reads: {output!r} has no element at {position!r}; give one position for each axis"

@@ -17,7 +17,7 @@ from jaxte.bridge.functions.function import GraphFunction
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.comparing import against_jax, beside, check_arguments
 from jaxte.frontends.jaxpr.raised import Raised
-from jaxte.lang.checks import described, no_attribute, wants_arguments
+from jaxte.lang.checks import described, no_attribute, several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import ArgumentError, DefinitionError, JaxteError
 from jaxte.lang.graphs import filled_in
@@ -53,6 +53,8 @@ def check_grads(
         raise ArgumentError(
             f"the arguments of te.testing.check_grads are {described(args)}; give a tuple, one entry for each parameter"
         )
+    if not isinstance(order, int) or order < 1:
+        raise ArgumentError(f"the order of te.testing.check_grads is {order!r}; give 1, 2, ...")
     with jax.enable_x64(True):
         function = _as_function(fn_or_graph)
         wide = [] if isinstance(function, GraphFunction) else ["float32", "float16", "bfloat16", "complex64"]
@@ -78,7 +80,7 @@ def check_grads(
 def _as_function(fn_or_graph: Any) -> Function:
     if callable(fn_or_graph) and not isinstance(fn_or_graph, Tensor):
         return as_function(fn_or_graph)
-    tensors = [fn_or_graph] if isinstance(fn_or_graph, Tensor) else list(fn_or_graph)
+    tensors = several(fn_or_graph, Tensor, "what te.testing.check_grads checks", "a function or Tensors")
     return GraphFunction(placeholders_of(tensors), tensors)
 
 

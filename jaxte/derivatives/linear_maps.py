@@ -11,7 +11,7 @@ from jaxte.derivatives.forward import jvp_graph, transposed
 from jaxte.derivatives.overrides import Fdiff, Overrides
 from jaxte.derivatives.reverse import check_head, check_output, differentiate
 from jaxte.lang import dtypes
-from jaxte.lang.checks import several, wants_arguments
+from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.graphs import among
 from jaxte.tensors.inputs import placeholder
@@ -75,6 +75,10 @@ def jvp(
     """
     wanted = several(outputs, Tensor, "the outputs of te.jvp", "Tensors")
     sources = several(inputs, Tensor, "the inputs of te.jvp", "Tensors")
+    if not isinstance(inputs, Tensor) and not isinstance(tangents, Sequence):
+        raise ArgumentError(
+            f"the tangents of te.jvp are {described(tangents)}; give one for each of the inputs"
+        )
     moves = [tangents] if isinstance(inputs, Tensor) else list(tangents)
     if len(moves) != len(sources):
         raise ArgumentError(

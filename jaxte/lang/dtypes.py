@@ -62,6 +62,7 @@ INTEGER_LIMITS = {  # the least and the greatest of each
     **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
 }
 SHORT_INTEGERS = {name: ends for name, ends in INTEGER_LIMITS.items() if not name.endswith(("32", "64"))}
+UNSIGNED = ("uint32", "uint64")  # in which no position below 0 can be computed
 EXACT_UP_TO = {  # the greatest number up to which each holds every integer
     **{"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53},
     **{"complex64": 2**24, "complex128": 2**53},

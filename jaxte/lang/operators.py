@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from jaxte.lang.dtypes import Kind, is_inexact, promote, real_dtype, to_inexact
+from jaxte.lang.dtypes import Kind, is_complex, is_inexact, promote, real_dtype, to_inexact
 from jaxte.lang.errors import DefinitionError, DtypeError
 
 
@@ -96,6 +96,10 @@ def result_kind(op: Op, kinds: tuple[Kind, ...]) -> Kind:
         case "promote":
             if kind[0] == "bool" and op not in (SELECT, MAXIMUM, MINIMUM, MULTIPLY, ADD):
                 return ("int32", False)
+            if op in (FLOOR_DIVIDE, MOD) and is_complex(kind[0]):
+                raise DtypeError(
+                    f"{op.name} takes real values, not {kind[0]}; take te.real, te.imag or te.abs of the operand first"
+                )
             return kind
         case "inexact":
             return to_inexact(kind)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxte.lang.checks import counted
+from jaxte.lang.checks import counted, described
 from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import Expr, Var
 from jaxte.lang.walk import postorder
@@ -34,6 +34,8 @@ def check_facts(feeds: Mapping[Tensor, ArrayLike]) -> None:
     Example:
         >>> te.check_facts({P: np.array([2, 0, 1]), Q: np.array([1, 2, 0])})
     """
+    if not isinstance(feeds, Mapping):
+        raise FeedError(f"te.check_facts is given {described(feeds)}; give {{tensor: array}}")
     for tensor in feeds:
         if not isinstance(tensor, Tensor):
             raise FeedError(f"te.check_facts: the key {tensor!r} is no tensor; give {{tensor: array}}")

@@ -14,7 +14,7 @@ from math import gcd
 from operator import attrgetter
 from typing import NamedTuple
 
-from jaxte.lang.dtypes import SHORT_INTEGERS
+from jaxte.lang.dtypes import SHORT_INTEGERS, UNSIGNED
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call, widened
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
@@ -177,6 +177,10 @@ def _division(node: Expr, name: str, operands: list[Linear]) -> Linear:
     numerator, divisor = operands
     if not divisor.is_constant or divisor.constant <= 0:
         raise IndexExpressionError(f"`{text(node)}`: an index can be divided by a positive constant only")
+    if node.dtype in UNSIGNED and reads_of(
+        node
+    ):  # a number below 0 would be another one there, as (q + 2) % 3 written (q - 1) % 3
+        return Linear({node: 1})
     numerator = _join_divisions(numerator) if len(numerator.terms) > 1 else numerator
     return (
         floor_divide(numerator, divisor.constant)

@@ -12,10 +12,11 @@ from typing import Any, Protocol, TypeAlias, overload
 from jaxte.lang import dtypes, functions
 from jaxte.lang.checks import a_label, called, described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
-from jaxte.lang.expr import TRUE, Axis, Const, Expr, Reducer, ScalarLike, Symbol, as_expr, call, cast
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Reducer, ScalarLike, Symbol, as_expr, call, cast
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND
-from jaxte.lang.walk import free_axes, substitute
+from jaxte.lang.text import text
+from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.tensors import reductions
 from jaxte.tensors.bodies.open_ranges import axis_again
 from jaxte.tensors.reductions import Axes, axes_given, make_reduce, operand_of
@@ -268,9 +269,20 @@ def _custom_reducer(
     combined = called(combine, arguments, f"the combiner of {name}")
     start = called(identity, kinds, f"the identity of {name}") if callable(identity) else identity
     results = _results(combined, kinds, f"the combiner of {name}")
-    return Reducer(
-        "custom", name, "even", lhs, rhs, results, _results(start, kinds, f"the identity of {name}")
-    )
+    neutral = _results(start, kinds, f"the identity of {name}")
+    for what, made_of in (("the combiner", results), ("the identity", neutral)):
+        _check_closed(f"{what} of {name}", made_of)
+    return Reducer("custom", name, "even", lhs, rhs, results, neutral)
+
+
+def _check_closed(what: str, values: Sequence[Expr]) -> None:
+    """A reduction combines values as they come: nothing that differs from element to element, and no tensor."""
+    for node in postorder(*values):
+        if not isinstance(node, (Symbol, Const, Call)):
+            raise DefinitionError(
+                f"{what} has `{text(node)}`; it is made of its arguments and of numbers: let the reduced expression hold it, "
+                "as one of a tuple if need be"
+            )
 
 
 def _results(values: Any, kinds: tuple[str, ...], what: str) -> tuple[Expr, ...]:
@@ -283,7 +295,9 @@ def _results(values: Any, kinds: tuple[str, ...], what: str) -> tuple[Expr, ...]
 
 
 def _typed(value: Expr, dtype: str) -> Expr:
-    """``value`` as ``dtype``; a plain number becomes a constant of that type."""
-    if isinstance(value, Const) and value.weak and (dtypes.is_inexact(dtype) or isinstance(value.value, int)):
-        return functions.const(value.value, dtype)
-    return cast(value, dtype)
+    """``value`` as ``dtype``; a number becomes a constant of that type."""
+    if not isinstance(value, Const):
+        return cast(value, dtype)
+    if dtypes.is_integer(dtype) and isinstance(value.value, float) and value.value % 1:
+        raise DtypeError(f"{value.value!r} is no number of {dtype}; cast what is reduced with te.cast first")
+    return functions.const(value.value, dtype)

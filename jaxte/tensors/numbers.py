@@ -36,6 +36,10 @@ def values_of(array: Any, name: str) -> np.ndarray:
 
 def of_dtype(values: np.ndarray, kind: str, name: str) -> np.ndarray:
     """``values`` as ``kind``, which has to hold them."""
+    if values.dtype.kind == "c" and not dtypes.is_complex(kind):
+        raise DtypeError(
+            f"te.constant {name}: complex numbers need a complex dtype, not {kind}; give np.real(...) of them"
+        )
     with np.errstate(over="ignore", invalid="ignore"):
         own = values.astype(kind)
     if (

@@ -56,6 +56,14 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: x.sum(), r"te\.sum\(x\[k\], over=k\).*te\.ops\.sum\(x\)"),  # type: ignore[attr-defined]
     (lambda: A.T, r"a Tensor is no array; write what one element is.*te\.ops\.transpose\(x\)"),  # type: ignore[attr-defined]
     (lambda: A @ x, r"te\.ops\.matmul"),
+    (lambda: te.constant([1j], dtype="float32"), r"complex numbers need a complex dtype, not float32"),
+    (lambda: te.jvp(2 * x, [x], None), r"the tangents of te\.jvp are None; give one for each"),  # type: ignore[call-overload]
+    (lambda: te.placeholder((2,), "complex64") // 2, r"floor_divide takes real values, not complex64"),
+    (lambda: 2 % te.placeholder((2,), "complex64"), r"mod takes real values, not complex64"),
+    (lambda: te.check_facts(3), r"te\.check_facts is given int 3; give \{tensor: array\}"),  # type: ignore[arg-type]
+    (lambda: te.testing.check_grads(3, (ONES,)), r"is int 3; give a function or Tensors"),  # type: ignore[arg-type]
+    (lambda: te.testing.check_grads(twice, (ONES,), order=0), r"is 0; give 1, 2"),
+    (lambda: te.draw.reads(2 * x, x, "a"), r"has no element at 'a'"),  # type: ignore[arg-type]
     (lambda: twice(3), r"static and stay as they are, also within lists: give an array"),
     (lambda: twice(ONES, ONES), "too many positional arguments"),
     (lambda: te.evaluate(2 * x, {x: np.ones(6)}), r"float64, but 64-bit types are off .* \.astype"),

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.readers import free_of_guards, guarded_by_sums
 from jaxte.autodiff.rules.seeds import Adjoint, Origin, contributions_of_reduction, seed_of
-from jaxte.autodiff.sums.cheap import allowed, cheaper, merge, taken, typed, zero_of
+from jaxte.autodiff.sums.cheap import allowed, cheaper, merge, taken, typed, within_budget, zero_of
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.shared import points_of, with_shared
-from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError
@@ -85,7 +84,7 @@ def diff_building_block(
 
 
 def _solved_block(
-    output: Tensor, input: Tensor, head: Tensor, missing_ok: bool, way: Way = summands
+    output: Tensor, input: Tensor, head: Tensor, missing_ok: bool, way: Way = within_budget
 ) -> Compute | None:
     """The summand with every read solved for the points at which it hits an element, or written in another ``way``."""
     found = contributions_to(output, input, head, missing_ok)

@@ -25,7 +25,7 @@ from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.terms.guards import is_zero
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.shared import Shared
-from jaxte.autodiff.terms.zeros import is_left_open, summands
+from jaxte.autodiff.terms.zeros import has_many_cases, is_left_open, summands
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
@@ -133,11 +133,16 @@ def _points(tensor: Compute) -> float:
     return _elements(tensor) if is_scan else points(tensor)
 
 
+def within_budget(part: Contribution, targets: Sequence[Axis]) -> list[Expr]:
+    """The summands of ``part``: solved, or accumulated where that is more cases than there is a budget for."""
+    return summands(_at_positions(part, LongPositions) if has_many_cases(part) else part, targets)
+
+
 def cheaper(part: Contribution, targets: Sequence[Axis]) -> list[Expr]:
     """The summands of ``part``: solved where that takes about as many points as the definition, else accumulated where that takes fewer by half."""
-    solved = summands(part, targets)
+    solved = within_budget(part, targets)
     found = _of_terms(solved, targets)
-    if found <= _SOLVED * prod(map(extent, part.axes)):
+    if has_many_cases(part) or found <= _SOLVED * prod(map(extent, part.axes)):
         return solved
     kind = LongPositions if is_left_open(part, targets) else Positions
     added = summands(_at_positions(part, kind), targets)

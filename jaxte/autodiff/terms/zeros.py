@@ -22,10 +22,11 @@ from jaxte.algebra.simplify import factors_outside, simplify_reads
 from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, times
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import guarded
+from jaxte.lang.budget import HELD
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
 from jaxte.sets.digits import Number, at_digits, number_of
 from jaxte.sets.domain import IntegerSet
@@ -46,6 +47,20 @@ def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
     name = f"d{contribution.read.tensor.name}"
     found = [eliminate(points, targets, name) for points in _points_at(contribution, targets)]
     return [result for result in found if result is not None]
+
+
+def has_many_cases(contribution: Contribution) -> bool:
+    """Whether the ends at which indices are held make more cases, each a set of equations, than there is a budget for."""
+    assert isinstance(contribution.read, Read)
+    held = {node for index in contribution.read.indices for node in _extrema(index)}
+    return len(held) > HELD
+
+
+def _extrema(index: Expr) -> list[Call]:
+    """The minima and maxima of positions that ``index`` consists of, not those at which data are read in it."""
+    own = set(nodes_outside(index, (Read,)))
+    held = [n for n in postorder(index) if isinstance(n, Call) and n.op in (MAXIMUM, MINIMUM) and n in own]
+    return [n for n in held if not reads_of(n)]
 
 
 def is_left_open(contribution: Contribution, targets: Sequence[Axis]) -> bool:
@@ -133,15 +148,14 @@ def _terms(value: Expr) -> list[Expr]:
 def _split_extrema(indices: Sequence[Expr]) -> Iterator[tuple[list[Expr], list[Expr]]]:
     """Cases without ``minimum`` and ``maximum`` in the indices, with the conditions of each."""
     for index in indices:
-        for node in postorder(index):
-            if isinstance(node, Call) and node.op in (MAXIMUM, MINIMUM) and not reads_of(node):
-                a, b = node.args
-                first, second = (a <= b, b < a) if node.op is MINIMUM else (b <= a, a < b)
-                for condition, chosen in ((first, a), (second, b)):
-                    rest = [substitute(i, {node: chosen}) for i in indices]
-                    for conditions, simple in _split_extrema(rest):
-                        yield [condition, *conditions], simple
-                return
+        for node in _extrema(index)[:1]:
+            a, b = node.args
+            first, second = (a <= b, b < a) if node.op is MINIMUM else (b <= a, a < b)
+            for condition, chosen in ((first, a), (second, b)):
+                rest = [substitute(i, {node: chosen}) for i in indices]
+                for conditions, simple in _split_extrema(rest):
+                    yield [condition, *conditions], simple
+            return
     yield [], list(indices)
 
 

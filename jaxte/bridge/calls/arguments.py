@@ -112,12 +112,17 @@ class Parameters:
         try:
             yield
         except AttributeError as error:
-            numbers = [
-                repr(v) for v in (*self.args, *self.kwargs.values()) if type(v) in (int, float, complex)
+            given = [*self.args, *self.kwargs.values()]
+            plain = [
+                v for v in given if v is error.obj or (error.obj is None and type(v) in (int, float, complex))
             ]
-            if numbers:
+            if plain and type(plain[0]) in (int, float, complex):
                 error.add_note(
-                    f"{numbers[0]} is a number of Python, which the builder sees as it is; jnp.asarray({numbers[0]}) is a Tensor in it"
+                    f"{plain[0]!r} is a number of Python, which the builder sees as it is; jnp.asarray({plain[0]!r}) is a Tensor in it"
+                )
+            elif plain and not isinstance(plain[0], Tensor):
+                error.add_note(
+                    f"an argument is {described(plain[0])}, which the builder sees as it is; an array of JAX or NumPy is a Tensor in it"
                 )
             raise
         except JaxteError as error:

@@ -116,3 +116,29 @@ def test_choices_by_one_condition_are_one_choice() -> None:
     )
     (dx,) = te.differentiate(squared, [x], head=head)
     assert te.source(dx).count("jnp.where(") == 2  # the choice in the value, and one in the slope
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "int32"])
+def test_remainders_of_unsigned_data_are_of_no_number_below_zero(dtype: str) -> None:
+    """``(q + j) % 3`` at ``j = r - a + 2`` was written ``(q + r - a - 1) % 3``, which an unsigned integer is not."""
+    x, y, q, head = (
+        te.placeholder((3,), name="x"),
+        te.placeholder((3,), name="y"),
+        te.placeholder((4,), dtype, "q"),
+        te.placeholder((3, 4), name="H"),
+    )
+    z = te.compute((3, 4), lambda j, t: x[t % 2 + 1 - te.minimum(j, 1)] * y[(q[t] + j) % 3], "z")
+    table = te.compute((3, 4), lambda j, t: (q[t] + j) % 3, "table")
+    (dx,) = te.differentiate(z, [x], head)
+    rng = np.random.default_rng(0)
+    feeds = {
+        y: np.float32(rng.normal(size=3)),
+        q: np.zeros(4, dtype),
+        head: np.float32(rng.normal(size=(3, 4))),
+    }
+    np.testing.assert_array_equal(te.evaluate(table, {q: feeds[q]}), np.arange(3)[:, None] + np.zeros((1, 4)))
+    want = np.zeros(3)
+    for j, t in np.ndindex(3, 4):
+        want[t % 2 + 1 - min(j, 1)] += feeds[head][j, t] * feeds[y][j % 3]
+    for found in (te.interpret(dx, feeds), te.evaluate(dx, feeds)):
+        np.testing.assert_allclose(found, want, rtol=1e-5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,6 +25,33 @@ def first_largest(dtype: str) -> te.Function:
     x = te.placeholder((4, 5), dtype, "x")
     pair = te.compute((4,), lambda i: largest((x[i, k], te.cast(k, "int32")), axis=k), "y")
     return te.function([x], list(pair))
+
+
+def total(x: te.Tensor, combine: Any, identity: Any) -> te.Tensor:
+    k = te.reduce_axis((0, x.shape[0]), "k")
+    return te.compute((), lambda: te.comm_reducer(combine, identity, "total")(x[k], axis=k), "y")
+
+
+@pytest.mark.parametrize(
+    "identity", [0, 0.0, te.const(0.0, "float64"), lambda d: 0.0, lambda d: te.const(0, "int32")]
+)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_an_identity_is_a_number_of_any_dtype(identity: Any, dtype: str) -> None:
+    x = te.placeholder((3,), dtype, "x")
+    found = te.evaluate(total(x, lambda a, b: a + b, identity), {x: np.arange(3, dtype=dtype)})
+    assert (found.dtype, found.item()) == (np.dtype(dtype), 3)
+
+
+def test_a_reduction_is_of_its_arguments_alone() -> None:
+    x, n = te.placeholder((3,), name="x"), te.placeholder((3,), "int32", "n")
+    for combine, identity, said in (
+        (lambda a, b: a + b + x[0], 0, r"the combiner of total has `x\[0\]`; it is made of its arguments"),
+        (lambda a, b: a + b, lambda d: x[0], r"the identity of total has `x\[0\]`"),
+    ):
+        with pytest.raises(te.DefinitionError, match=said):
+            total(x, combine, identity)
+    with pytest.raises(te.DtypeError, match=r"0\.5 is no number of int32; cast what is reduced"):
+        total(n, lambda a, b: a + b, 0.5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
