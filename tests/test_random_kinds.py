@@ -66,6 +66,14 @@ def test_nodes_of_bodies_that_repeat_themselves(seed: int) -> None:
     check_nodes(p)
 
 
+def test_an_operand_that_lacks_the_rows_is_none_of_a_band() -> None:
+    """Emission of a second derivative ended with an error of letters: it depends on columns and diagonals, which tell the rows."""
+    own = Seeded("repeated-twice 44001225")
+    p = at_random(definition(own, stages=(1, 1), kinds="bodies", writes=Repeating), order=2)
+    assert p is not None
+    check_nodes(p, 1e-8)
+
+
 def test_a_rotated_axis_that_nothing_depends_on() -> None:
     """Beside the position that is largest, what is rotated is the same at all of an axis."""
     p = at_random(reading_at_integers(Seeded("bits 433")))

@@ -33,7 +33,6 @@ The forms of a banded product, by blocks of rows and by slices, with what each c
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -175,6 +174,14 @@ def _roles(
     return Refusal(f"{' and '.join(x.name for x in line.axes)} are not the rows and diagonals of one band")
 
 
+# what the first and the second operand depend on at least
+_NEEDED = {
+    SCORES: ({ROW}, {COLUMN}),
+    WEIGHTED: ({ROW, DIAGONAL}, {COLUMN}),
+    TRANSPOSED: ({ROW, DIAGONAL}, {ROW}),
+}
+
+
 def _specification(
     axes: Sequence[Axis], found: Sequence[_Roles], guards: Sequence[Expr], finish: Finish
 ) -> BandSpec | Refusal:
@@ -194,10 +201,13 @@ def _specification(
         parts |= {row: Part(ROW, number), roles.z: Part(DIAGONAL, number), column: Part(COLUMN, number)}
         bands.append(_band(roles, *reach))
     first, second = (dims_of(o, replaced, parts) for o in (found[0].first, found[0].second))
-    for dims in (first, second):
-        times = Counter(role.band for role in dims.roles if isinstance(role, Part))
-        if any(n > 2 for n in times.values()):  # two of them are positions in a band, and tell the third
-            return Refusal("an operand depends on rows, on columns and on diagonals")
+    for dims, needed in zip((first, second), _NEEDED[found[0].kind], strict=True):
+        for number in range(len(bands)):
+            own = [role.role for role in dims.roles if isinstance(role, Part) and role.band == number]
+            if len(own) > 2 or not needed.issubset(
+                own
+            ):  # two of them are positions in a band, and tell the third
+                return Refusal("an operand depends on other parts of a band than the products by blocks read")
     out = tuple(parts.get(a, a) for a in axes)
     return BandSpec(found[0].kind, tuple(bands), first, second, out, finish)
 
