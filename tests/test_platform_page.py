@@ -98,7 +98,7 @@ ENTRY %main (x: f32[8,128]) -> f32[8,128] {
   %slice-start = ((f32[8,128]{1,0:T(8,128)}), f32[4,128]{1,0:T(4,128)S(1)}, s32[]{:S(2)}) slice-start(%x), slice={[0:4], [0:128]}
   %slice-done = f32[4,128]{1,0:T(4,128)S(1)} slice-done(%slice-start)
   %whole = f32[8,128]{1,0:T(8,128)S(1)} custom-call(%slice-done, %slice-done), custom_call_target="ConcatBitcast"
-  ROOT %sum = f32[8,128]{1,0:T(8,128)} add(%copy-done, %whole)
+  ROOT %sum = f32[8,128]{1,0:T(8,128)} add(%copy-done, %whole), backend_config={"window_config":{"estimated_cycles":"1824"}}
 }
 """
 
@@ -106,7 +106,22 @@ ENTRY %main (x: f32[8,128]) -> f32[8,128] {
 def test_copies_between_memories_are_what_they_move() -> None:
     text = parsed(TPU, "tpu")
     spent = text.of(text.entry)
-    assert spent.kernels == 1 and spent.bytes == 4 * 128 * (8 + 4 + 8)
+    assert spent.kernels == 1 and spent.bytes == 4 * 128 * (8 + 4 + 8) and spent.cycles == 1824
+
+
+def test_cycles_that_the_compiler_states_stand_beside_the_model() -> None:
+    def side(**more: int) -> dict[str, Any]:
+        counted = {"bytes": 1.0, "kernels": 1, "temporaries": 0, "trips": 0, "model": 2}
+        return {"seconds": 1e-6, "operations": {}, **counted, **more}
+
+    def written(**more: int) -> str:
+        (table,) = tables(
+            {"tpu": {"corpus": {"blur": {"forward": {"jaxte": side(**more), "plain": side(cycles=3000)}}}}}
+        ).values()
+        return table
+
+    assert "1.00 (1.5 by cycles)" in written(cycles=2000)
+    assert "by cycles" not in written()  # of figures that were taken before
 
 
 def test_figures_by_an_earlier_model_are_marked() -> None:

@@ -54,6 +54,8 @@ UNKNOWN_TRIPS = 10
 MODELS = {"tpu": 2, "gpu": 2}
 _LIBRARY = "__cudnn$conv"
 _ON_CHIP = "S(1)"
+# what a TPU's compiler says that a kernel takes, by which it chooses; of slices, gathers and copies between memories it says nothing
+_STATED = re.compile(r'"estimated_cycles":"(\d+)"')
 
 
 @dataclass(frozen=True)
@@ -101,12 +103,14 @@ class Spent:
     bytes: float = 0.0
     kernels: int = 0
     trips: int = 0
+    cycles: int = 0
 
     def add(self, other: Spent, times: int = 1) -> None:
         self.seconds += times * other.seconds
         self.bytes += times * other.bytes
         self.kernels += times * other.kernels
         self.trips += times * other.trips
+        self.cycles += times * other.cycles
 
 
 @dataclass
@@ -156,7 +160,9 @@ class Text:
         work = self._products(fused or [instruction], types) / self.rates.products
         met = sum(elements(i.type) * _window(i) for i in fused or [instruction] if i.kind == "reduce-window")
         start = self.rates.start * (self.rates.library if _LIBRARY in instruction.rest else 1)
-        return Spent(max(moved / self.rates.bandwidth, work, met / self.rates.window) + start, moved, 1)
+        stated = _STATED.search(instruction.rest)
+        seconds = max(moved / self.rates.bandwidth, work, met / self.rates.window) + start
+        return Spent(seconds, moved, 1, cycles=int(stated[1]) if stated else 0)
 
     def _copy(self, instruction: Instruction) -> Spent:
         """A copy between memories, or of a part: what is moved, once for each side that is main memory; no kernel is started for it."""
@@ -259,6 +265,7 @@ def figures(program: Any, platform: str) -> dict[str, Any]:
         "bytes": spent.bytes,
         "kernels": spent.kernels,
         "trips": spent.trips,
+        **({"cycles": spent.cycles} if spent.cycles else {}),
         "temporaries": program.memory_analysis().temp_size_in_bytes,
         "operations": {k: n for k in COUNTED if (n := sum(i.kind == k for i in every))},
         "model": MODELS.get(platform, 1),

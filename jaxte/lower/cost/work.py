@@ -87,6 +87,7 @@ def bytes_of(tensor: Tensor) -> int | None:
 
 
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
+_TIMES_SHORTER = 4  # a sum for each position reads everything again, which terms read in parts (bspline_3d)
 NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 
 
@@ -94,8 +95,8 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
     """The work of ``node`` at each point of ``axes``, without any form of its own, on a platform; without one, products are written before they are summed."""
     everywhere = points(axes) * points(node.axes)
     width = dtypes.width(node.dtype)
-    shifted = shifted_axes(node)
     fused = facts is not None and _is_fused(axes, node, facts)
+    shifted = shifted_axes(node, facts)
     taps = prod(extent_of(a.extent) for a in shifted)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
     if any(extent_of(a.extent) > LONGEST_UNROLLED for a in shifted):  # laid out before it is reduced
@@ -217,17 +218,38 @@ def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> i
     return min((extent for extent in (contracted, *own) if extent > 1), default=NARROW)
 
 
-def shifted_axes(node: Reduce) -> tuple[Axis, ...]:
+def shifted_axes(node: Reduce, facts: Platform | None = None) -> tuple[Axis, ...]:
     """The axes that overlap with others in an index and are unrolled: the shortest of each overlap."""
     found: dict[Axis, None] = {}
     reduced = frozenset(node.axes)
-    for form in forms_of([*node.exprs]):
-        if len(form.axes) > 1 and not _are_digits(form):
-            own = [a for a in form.axes if a in reduced] or list(form.axes)
-            shortest = min(own, key=lambda a: extent_of(a.extent))
-            small = min(form.axes, key=lambda a: extent_of(a.extent))
-            found[shortest if extent_of(shortest.extent) <= LONGEST_UNROLLED else small] = None
+    forms = [f for f in forms_of([*node.exprs]) if len(f.axes) > 1 and not _are_digits(f)]
+    of_result = frozenset(a for form in forms for a in form.axes if a not in reduced)
+    factors = product_of(node.exprs[0]).factors
+    few = (
+        facts is not None
+        and facts.fuses_products
+        and is_product_beside([frozenset(free_axes(f.expr)) for f in factors], of_result)
+    )
+    for form in forms:
+        own = [a for a in form.axes if a in reduced] or list(form.axes)
+        shortest, small = (min(of, key=lambda a: extent_of(a.extent)) for of in (own, form.axes))
+        extent = extent_of(shortest.extent)
+        terms = extent <= LONGEST_UNROLLED and not (few and is_far_shorter(extent_of(small.extent), extent))
+        found[shortest if terms else small] = None
     return tuple(found)
+
+
+def is_far_shorter(own: int, other: int) -> bool:
+    """Whether sums for each of ``own`` positions of the result are better than one of ``other`` terms, where what is shifted overlaps with both."""
+    return own <= FEW_POSITIONS and _TIMES_SHORTER * own <= other
+
+
+def is_product_beside(dims: Sequence[frozenset[Axis]], shifted: frozenset[Axis]) -> bool:
+    """Whether what is summed at each of the positions ``shifted`` of the result is a product of matrices, or shifted in one dimension alone.
+
+    ``dims`` are those of each factor. Products of one array with itself moved in several dimensions are sums along rows.
+    """
+    return len(shifted) == 1 or frozenset().union(*dims) - shifted not in dims
 
 
 def _are_digits(form: Form) -> bool:

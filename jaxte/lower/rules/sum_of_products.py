@@ -21,6 +21,7 @@ from jaxte.lang.walk import plain_indices, postorder, reads_data, reads_of, subs
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.work import is_far_shorter, is_product_beside
 from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import by_columns, combined, reduced_call
@@ -30,7 +31,7 @@ from jaxte.lower.rules.excluded_points import has_many_positions, may_be_masked
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.mixed_radix import digits_of, product_digits
-from jaxte.lower.views.overlaps import overlapping, overlaps
+from jaxte.lower.views.overlaps import beside, overlapping, overlaps
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute
@@ -195,6 +196,8 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
         return reduced_call(body, "sum", value, rows, scope, job.dtype)
     dim = overlapping(exprs, job.reduced, scope, job.budget)
     fuses = body.policy.facts.fuses_products
+    if dim is not None and fuses and not body.in_tiles and _is_beside_short(exprs, dim, job, scope):
+        dim = None
     apart = _shifted(job, scope) if dim is None and fuses and not body.in_tiles else None
     dim = _short(job, scope) if dim is None and apart is None else dim
     if dim is None and not fuses and not body.in_tiles:
@@ -210,6 +213,22 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     smaller = replace(job, reduced=rest, budget=job.budget // count, masked=masked, counted=False)
     make = lambda at: _conditions(body, smaller, at)  # noqa: E731
     return (yield from combined(body, ADD, dim, scope, job.dtype, make))
+
+
+def _is_beside_short(exprs: Sequence[Expr], dim: Axis, job: Job, scope: Scope) -> bool:
+    """Whether a reduced dimension overlaps with far shorter ones of the result, ``p`` in ``sum over i of d[i, b] * x[i + p, c]``.
+
+    Products of matrices for these are fewer than terms. What no matrix product is left of, shifted in several dimensions, is summed along rows.
+    """
+    found = [(d, known(d.hi), known(dim.hi)) for d in beside(exprs, dim, scope)]
+    if not found or any(
+        among(d, job.reduced) or not own or not whole or not is_far_shorter(own, whole)
+        for d, own, whole in found
+    ):
+        return False
+    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    kept = [d for d in scope.order if not among(d, job.reduced)]
+    return is_product_beside(dims, frozenset(overlaps(exprs, kept, scope, job.budget)))
 
 
 def _short(job: Job, scope: Scope) -> Axis | None:

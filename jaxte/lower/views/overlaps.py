@@ -23,6 +23,15 @@ def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, bu
     return min(found, key=lambda d: found[d]) if found else None
 
 
+def beside(exprs: Sequence[Expr], dim: Axis, scope: Scope) -> list[Axis]:
+    """The dimensions that ``dim`` overlaps with; none where it is in an index with several."""
+    forms = [scope.index(i) for e in exprs for read in reads_of(e) for i in plain_indices(read)]
+    found = [
+        [d for d in dims_of(f) if d is not dim] for f in forms if among(dim, dims_of(f)) and not _is_digits(f)
+    ]
+    return [own[0] for own in found] if all(len(own) == 1 for own in found) else []
+
+
 def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> dict[Axis, int]:
     """The reduced dimensions that overlap with another one in an index, each with its extent."""
     found: dict[Axis, int] = {}
