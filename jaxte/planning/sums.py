@@ -25,7 +25,6 @@ from jaxte.planning.indices.winners import by_doubling, one_axis_apart
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import added, distributed, with_tables_first
 from jaxte.planning.orders.divisors import without_divisors
-from jaxte.planning.orders.factor_pairs import in_pairs
 from jaxte.planning.orders.geometric import in_blocks
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies
@@ -153,11 +152,6 @@ PARTIAL_SUMS = Rule[Expr, Sum](
     ),
     "sums are taken one axis after the other, in the order of the least work",
 )
-FACTOR_PAIRS = Rule[Expr, Sum](
-    "factors in pairs",
-    lambda node, at: in_pairs(node, at.axes, at.name) if isinstance(node, Reduce) else node,
-    "the sum of a product and all its adjoints read the same products of two",
-)
 WHOLE_TERMS = Rule[Expr, Sum](
     "one for each term",
     lambda node, at: at_terms(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
@@ -230,7 +224,6 @@ SUMS: tuple[Rule, ...] = (
     TERMS_APART,
     FRAMES,
     PARTIAL_SUMS,
-    FACTOR_PAIRS,
     WHOLE_TERMS,
 )
 DEFINITIONS: tuple[Rule, ...] = (DIGIT_AXES, OVER_DIGITS, SHAPES, CONTINUED_ENDS)
@@ -300,7 +293,7 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
             return _where(outside, found, node)
     within = replace(at, guards=(*at.guards, *conjuncts(outside)))
     terms = TERMS_APART.at((MASKED.at(TURNED.at(LINES.at(value, at), at), at),), within)
-    new = added([FACTOR_PAIRS.at(PARTIAL_SUMS.at(FRAMES.at(term, within), within), within) for term in terms])
+    new = added([PARTIAL_SUMS.at(FRAMES.at(term, within), within) for term in terms])
     if isinstance(new, Reduce) and not within.guards:
         new = WHOLE_TERMS.at(new, within)
     return _where(outside, new, node)

@@ -152,6 +152,14 @@ def replaced(root: Node, table: Mapping[Node, Node]) -> Node:
     return memo[root]
 
 
+def rewritten(root: Node, rule: Callable[[Node], Node]) -> Node:
+    """``root`` with ``rule`` of each node below it in place of the node, operands first."""
+    made: dict[Node, Node] = {}
+    for node in nodes_below(root):
+        made[node] = rule(rebuilt(node, made))
+    return made[root]
+
+
 def rebuilt(node: Node, table: Mapping[Node, Node]) -> Node:
     """``node`` with its operands replaced by what ``table`` has for them; itself where these are the same."""
     for operand in node.operands:

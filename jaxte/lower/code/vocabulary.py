@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -93,6 +93,11 @@ class PrefixFunction:
 
 
 AnyStatement = Statement | Function | PrefixFunction
+
+
+def with_sources(statements: Iterable[AnyStatement], rule: Callable[[Node], Node]) -> list[AnyStatement]:
+    """``statements`` with ``rule`` of what each assigns in its place."""
+    return [replace(s, source=rule(s.source)) if isinstance(s, Statement) else s for s in statements]
 
 
 @dataclass(frozen=True, slots=True)

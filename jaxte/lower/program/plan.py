@@ -17,12 +17,12 @@ from jaxte.lower.arrays.data import Output
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.body.assignment import Assignment, Rules, Shared
 from jaxte.lower.code.lines import Names, identifier, lines_of, verify_program
-from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement
+from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement, with_sources
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatters import chained
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
-from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barriers
+from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barrier
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
 from jaxte.lower.program.across.halos import with_rolls_chosen
@@ -176,7 +176,10 @@ class _Lowering:
             own,
             Naming(shared.names.numbered, shared.printer.text),
         )
-        statements = with_alike_parts_in_loops(with_equal_functions_once(statements), shared.printer.text)
+        text = shared.printer.text
+        statements = with_sources(
+            with_equal_functions_once(statements), lambda source: with_alike_parts_in_loops(source, text)
+        )
         return Written(statements, idents, part.choices)
 
 
@@ -254,11 +257,11 @@ class _Part:
         own = Assignment(label, target, tensor.name, self.idents, in_tiles=bool(self._tile_of), unread=unread)
         shared = self._before_calls if label == WHEN_TRACED else self._shared
         made = self._repeated.lowered(own, shared, tensor)
-        lines = made.statements if self._again else without_barriers(made.statements)
+        lines = made.statements if self._again else with_sources(made.statements, without_barrier)
         if self._lowering.shared.policy.facts.joins_apart:
-            lines = with_rolls_chosen(lines)
+            lines = with_sources(lines, with_rolls_chosen)
         if self._lowering.shared.policy.facts.moves_lanes_apart:
-            lines = with_repeats_as_windows(lines)
+            lines = with_sources(lines, with_repeats_as_windows)
         self.statements += with_calls(lines) if self._by_call else lines
         if isinstance(tensor, Held):
             target = held(self.statements, self._policy.facts.drops_barriers)

@@ -14,34 +14,24 @@ from typing import Any
 from jaxte.lang.expr import Axis, Const, Expr, Reducer
 from jaxte.lower.arrays.loops import Each, Joined, Loop, Stacked, loop
 from jaxte.lower.arrays.node import Node, names_of, nodes_below, replaced
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.sets.affine import Linear, from_linear
 
 _FEWEST = 3  # parts
 _LONGEST_LINE = 92  # characters of a statement that is left as it is
 
 
-def with_alike_parts_in_loops(
-    statements: Sequence[AnyStatement], text_of: Callable[[Node], str]
-) -> list[AnyStatement]:
-    """``statements`` with the parts of stacks and concatenations in loops, where their lines are long."""
-    return [_in_loops(s, text_of) if isinstance(s, Statement) else s for s in statements]
-
-
-def _in_loops(statement: Statement, text_of: Callable[[Node], str]) -> Statement:
-    whole = [
-        node
-        for node in nodes_below(statement.source)
-        if isinstance(node, (Stacked, Joined)) and len(node.parts) >= _FEWEST
-    ]
-    if not whole or len(text_of(statement.source)) <= _LONGEST_LINE:
-        return statement
+def with_alike_parts_in_loops(source: Node, text_of: Callable[[Node], str]) -> Node:
+    """``source`` with the parts of stacks and concatenations in loops, where its line is long."""
+    joined = [node for node in nodes_below(source) if isinstance(node, (Stacked, Joined))]
+    whole = [node for node in joined if len(node.parts) >= _FEWEST]
+    if not whole or len(text_of(source)) <= _LONGEST_LINE:
+        return source
     table: dict[Node, Node] = {}
     for node in whole:
         each = _each(node.parts)
         if each is not None:
             table[node] = replace(node, parts=(each,))
-    return replace(statement, source=replaced(statement.source, table)) if table else statement
+    return replaced(source, table)
 
 
 def _each(parts: tuple[Node, ...]) -> Each | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jaxte.lang.operators import COMPARISONS
@@ -14,7 +14,7 @@ from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Combined, Convolution, Cumulative, Einsum, ReduceWindow
 from jaxte.lower.arrays.steps import Index, Reshape, Transpose
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Statement, with_sources
 
 _BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)
 
@@ -54,16 +54,11 @@ def held(statements: list[AnyStatement], by_call: bool) -> str:
     return last.target
 
 
-def without_barriers(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
-    """``statements`` where XLA weighs by itself what it computes again: without what keeps their values from being fused."""
-    return [_unkept(own) if isinstance(own, Statement) else own for own in statements]
-
-
-def _unkept(statement: Statement) -> Statement:
-    source = statement.source
+def without_barrier(source: Node) -> Node:
+    """``source`` where XLA weighs by itself what it computes again: without what keeps it from being fused."""
     while isinstance(source, Kept) and source.how != "constant":
         source = source.array
-    return statement if source is statement.source else replace(statement, source=source)
+    return source
 
 
 def with_calls(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
@@ -72,17 +67,16 @@ def with_calls(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
     Of windows of what is computed in place, as ``exp(-x[i + a, j + b] ** 2)``; cheap ones are as well computed again.
     """
     made = {own.target: own.source for own in statements if isinstance(own, Statement)}
-    return [_with_call(own, made) for own in statements]
 
+    def by_call(source: Node) -> Node:
+        if not isinstance(source, Kept) or source.how != "barrier":
+            return source
+        below = nodes_below(source.array)
+        made_of = (made.get(n.identifier, n) if isinstance(n, Name) else n for n in below)
+        expensive = any(_is_expensive(n) for own in made_of for n in nodes_below(own))
+        return Kept(source.array, "apart") if expensive else source
 
-def _with_call(statement: AnyStatement, made: Mapping[str, Node]) -> AnyStatement:
-    if not isinstance(statement, Statement) or not isinstance(kept := statement.source, Kept):
-        return statement
-    below = nodes_below(kept.array)
-    sources = (made.get(n.identifier, n) if isinstance(n, Name) else n for n in below)
-    if kept.how != "barrier" or not any(_is_expensive(n) for own in sources for n in nodes_below(own)):
-        return statement
-    return replace(statement, source=Kept(kept.array, "apart"))
+    return with_sources(statements, by_call)
 
 
 def _is_expensive(node: Node) -> bool:

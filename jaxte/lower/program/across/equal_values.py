@@ -18,9 +18,16 @@ from jaxte.lang.graphs import ordered
 from jaxte.lower.arrays.data import Call, Output
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Each
-from jaxte.lower.arrays.node import Node, nodes_below, rebuilt, replaced
+from jaxte.lower.arrays.node import Node, nodes_below, rebuilt, rewritten
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, PrefixFunction, Statement
+from jaxte.lower.code.vocabulary import (
+    WHEN_TRACED,
+    AnyStatement,
+    Function,
+    PrefixFunction,
+    Statement,
+    with_sources,
+)
 from jaxte.lower.program.across.idle_pads import named_inside
 
 _SHORT = 24  # characters of what may be written twice
@@ -64,13 +71,13 @@ def with_equal_functions_once(statements: Sequence[AnyStatement]) -> Sequence[An
         left.append(s)
     if not gone:
         return statements
-    return [replace(s, source=_calling(s.source, gone)) if isinstance(s, Statement) else s for s in left]
 
+    def of_those_left(node: Node) -> Node:
+        if isinstance(node, Call) and node.function in gone:
+            return replace(node, function=gone[node.function])
+        return node
 
-def _calling(source: Node, gone: Mapping[str, str]) -> Node:
-    """``source`` with calls of the functions that are left."""
-    calls = [n for n in nodes_below(source) if isinstance(n, Call) and n.function in gone]
-    return replaced(source, {n: replace(n, function=gone[n.function]) for n in calls})
+    return with_sources(left, lambda source: rewritten(source, of_those_left))
 
 
 def _parts(

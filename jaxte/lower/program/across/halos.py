@@ -22,10 +22,9 @@ from math import prod
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.elementwise import Apply
-from jaxte.lower.arrays.node import Node, nodes_below, rebuilt
+from jaxte.lower.arrays.node import Node, nodes_below, rewritten
 from jaxte.lower.arrays.steps import Roll
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
 from jaxte.sets.piecewise_affine import Neighbour, Piece, PiecewiseAffine, neighbour
@@ -161,20 +160,14 @@ def with_straight_reads(planned: Tiling) -> Tiling:
     return planned.with_bodies(rule)
 
 
-def with_rolls_chosen(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
-    """``statements`` whose rolls are choices between two pads."""
-    return [_with_choices(own) if isinstance(own, Statement) else own for own in statements]
+def with_rolls_chosen(source: Node) -> Node:
+    """``source`` whose rolls are choices between two pads."""
+    if not any(isinstance(node, Apply) for node in nodes_below(source)):
+        return source  # a copy in another order, which a choice would read twice
+    return rewritten(source, _chosen)
 
 
-def _with_choices(statement: Statement) -> Statement:
-    nodes = nodes_below(statement.source)
-    if not any(isinstance(node, Apply) for node in nodes):
-        return statement  # a copy in another order, which a choice would read twice
-    table: dict[Node, Node] = {}
-    for node in nodes:
-        own = rebuilt(node, table)
-        if isinstance(own, View) and isinstance(own.step, Roll) and None not in map(known, own.shape):
-            own = View(own.array, replace(own.step, by_choice=True))
-        if own is not node:
-            table[node] = own
-    return replace(statement, source=table[statement.source]) if statement.source in table else statement
+def _chosen(node: Node) -> Node:
+    if isinstance(node, View) and isinstance(node.step, Roll) and None not in map(known, node.shape):
+        return View(node.array, replace(node.step, by_choice=True))
+    return node

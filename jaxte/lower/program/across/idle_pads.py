@@ -7,14 +7,13 @@ piece, as ``select(0 <= n // 4 - k, x[n // 4 - k, ...], 0)`` is for each ``k``, 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lower.arrays.elementwise import Kept, Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Statement, with_sources
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
 
@@ -49,11 +48,8 @@ def without_idle_pads(statements: Sequence[AnyStatement], tensors: Collection[st
         for n, new in table.items()
         if any(isinstance(o, Name) and o.identifier in pads for o in n.operands)
     }
-    return [
-        replace(s, source=replaced(s.source, gone)) if isinstance(s, Statement) else s
-        for s in statements
-        if s.target not in pads
-    ]
+    left = [s for s in statements if s.target not in pads]
+    return with_sources(left, lambda source: replaced(source, gone))
 
 
 def _pad(source: Node) -> View | None:

@@ -8,37 +8,24 @@ tiles are mostly padding, and copies that into the shape that is wanted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ZERO, as_expr
 from jaxte.lower.arrays.elementwise import Typed, number
-from jaxte.lower.arrays.node import Node, nodes_below, rebuilt
+from jaxte.lower.arrays.node import Node, rewritten
 from jaxte.lower.arrays.products import ReduceWindow
 from jaxte.lower.arrays.steps import Repeat
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.sets.intervals import known
 
 _MOST = 16  # positions of a window, each of which is met
 _ROWS = 2  # the last axes, which lie in registers
 
 
-def with_repeats_as_windows(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
-    """``statements`` in which elements are repeated along the last axes by sums over windows."""
-    return [_with_windows(own) if isinstance(own, Statement) else own for own in statements]
-
-
-def _with_windows(statement: Statement) -> Statement:
-    table: dict[Node, Node] = {}
-    for node in nodes_below(statement.source):
-        own = rebuilt(node, table)
-        own = _windows(own) or own
-        if own is not node:
-            table[node] = own
-    return replace(statement, source=table[statement.source]) if statement.source in table else statement
+def with_repeats_as_windows(source: Node) -> Node:
+    """``source`` in which elements are repeated along the last axes by sums over windows."""
+    return rewritten(source, lambda node: _windows(node) or node)
 
 
 def _windows(node: Node) -> ReduceWindow | None:
