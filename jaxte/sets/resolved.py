@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from jaxte.lang.divisions import Division, Quotient, division
-from jaxte.lang.expr import Axis, Call, Expr, Read, Var
+from jaxte.lang.expr import Axis, Call, Expr
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, combined, from_linear, linear, normal
 from jaxte.sets.intervals import (
@@ -21,7 +21,8 @@ from jaxte.sets.intervals import (
     nonnegative,
     single_quotient,
 )
-from jaxte.sets.tabulate import values_at
+from jaxte.sets.quasi_affine import index_of
+from jaxte.sets.tabulate import values_along
 
 _FEW_POINTS = 8  # of a dimension, over which the values of a division are looked at one by one
 
@@ -79,16 +80,14 @@ def _resolved(node: Expr) -> Expr | None:
 def _progression(node: Expr) -> Expr | None:
     """A division of one dimension of few points, where its values are evenly spaced."""
     dims = dims_of(node)
-    if len(dims) != 1 or any(isinstance(n, (Var, Read)) for n in postorder(node)):
+    if len(dims) != 1 or not 2 <= (known(dims[0].extent) or 0) <= _FEW_POINTS:
         return None
-    first, end = known(dims[0].lo), known(dims[0].hi)
-    if first is None or end is None or not 2 <= end - first <= _FEW_POINTS:
+    values = values_along(index_of(node), dims[0])
+    first = known(dims[0].lo)
+    if values is None or first is None or len(steps := set(np.diff(values).tolist())) > 1:
         return None
-    values = values_at(node, {dims[0]: np.arange(first, end)}).tolist()
-    step = values[1] - values[0]
-    if any(values[p + 1] - values[p] != step for p in range(len(values) - 1)):
-        return None
-    return from_linear(Linear({dims[0]: step} if step else {}, values[0] - step * first))
+    (step,) = steps
+    return from_linear(Linear({dims[0]: step} if step else {}, int(values[0]) - step * first))
 
 
 def _mentions(expr: Expr, part: Expr) -> bool:

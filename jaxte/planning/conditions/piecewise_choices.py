@@ -21,7 +21,7 @@ from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import highest, known, lowest
 from jaxte.sets.piecewise_affine import of_number
-from jaxte.sets.tabulate import tabulated
+from jaxte.sets.tabulate import values_along
 
 _MOST = 65536  # positions that are asked
 _MOST_LEAVES = (
@@ -87,13 +87,13 @@ def _index(chosen: Expr, base: Linear, size: int) -> Expr | None:
     low, high = (e.constant for e in ends if e is not None)
     if not 0 < high - low < _MOST or (len(base.terms) < 2 and high - low + 1 != size):
         return None  # along one axis it is a shift of the tensor, or a tensor that is made of pieces
-    at, positions = Axis("at", low, high + 1), np.arange(low, high + 1)
+    at = Axis("at", low, high + 1)
     own = of_number(chosen, base, at)
-    values = None if own is None else tabulated(own, {at: positions})
+    values = None if own is None else values_along(own, at)
     if values is None:
         return None
     for function in (_wrapped, _held, _reflected):
-        if np.array_equal(tabulated(function(at, size), {at: positions}), values):  # type: ignore[arg-type]
+        if np.array_equal(values_along(function(at, size), at), values):  # type: ignore[arg-type]
             return function(from_linear(base), size)
     return None
 

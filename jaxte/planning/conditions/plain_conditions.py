@@ -28,7 +28,7 @@ from jaxte.sets.conditions import narrowed, nonnegative_forms, positive, tidy
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import axis_bounds, interval, known, reach
 from jaxte.sets.resolved import simplify
-from jaxte.sets.tabulate import tabulated
+from jaxte.sets.tabulate import values_along
 
 _MOST = 4096  # positions that are asked
 
@@ -87,14 +87,12 @@ def _leading(condition: Expr) -> Expr:
 def _plain(condition: Expr) -> Expr:
     """``condition`` by the positions at which it holds; as it is where these are neither a range nor have one remainder."""
     axes = list(free_axes(condition))
-    low, extent = (known(axes[0].lo), known(axes[0].extent)) if len(axes) == 1 else (None, None)
-    if low is None or extent is None or not 0 < extent <= _MOST:
+    if len(axes) != 1 or not 0 < (known(axes[0].extent) or 0) <= _MOST:
         return condition
-    positions = np.arange(low, low + extent)
-    truth = tabulated(condition, {axes[0]: positions})
-    if truth is None:
+    held, low = values_along(condition, axes[0]), known(axes[0].lo)
+    if held is None or low is None:
         return condition
-    truth = np.broadcast_to(truth, positions.shape)
+    positions, truth = np.arange(low, low + len(held)), held.astype(bool)
     for found in (
         _range(axes[0], positions, truth),
         _one_remainder(axes[0], positions, truth, EQUAL),
