@@ -45,6 +45,15 @@ def rewrite(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     return memo[root]
 
 
+def rewrite_reads(root: Expr, rule: Callable[[Read, Read], Expr]) -> Expr:
+    """``root`` with ``rule`` in place of every read: of the read itself, and of that at its rewritten indices, where reads within them are."""
+    memo: dict[Expr, Expr] = {}
+    for node in _below(root):
+        over = _over(node, memo) if node.children else node
+        memo[node] = rule(node, over) if isinstance(node, Read) and isinstance(over, Read) else over
+    return memo[root]
+
+
 def with_indices(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     """``root`` with ``rule`` applied to the indices of each read."""
     return rewrite(root, lambda n: Read(n.tensor, [*map(rule, n.indices)]) if isinstance(n, Read) else n)

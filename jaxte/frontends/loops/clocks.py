@@ -60,6 +60,7 @@ class Clocks:
 
     def lag(self, source: Equation, read: Read) -> Lag:
         """That of a read wherever it stands in the body of ``source``."""
+        read = source.origins.get(read, read)
         own = [lag for e, lag in self.lags.items() if e.source is source and e.read is read]
         least = min(lag.least for lag in own)
         return Lag(least, all(lag.is_fixed and lag.least == least for lag in own))

@@ -14,7 +14,7 @@ from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.frontends.loops.rotated import Row, rotated
 from jaxte.frontends.loops.states import Timed
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, conjunction
-from jaxte.lang.walk import reads_of, rewrite, substitute
+from jaxte.lang.walk import reads_of, rewrite_reads, substitute
 from jaxte.sets.affine import normal
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.inner import copied_by, with_whole
@@ -200,21 +200,21 @@ class Nesting:
         beside = set(within)
         clock = self.nest.outer.times[equation]
 
-        def rule(node: Expr) -> Expr:
-            if not isinstance(node, Read) or not isinstance(node.tensor, Stand):
-                return node
+        def rule(node: Read, moved: Read) -> Expr:
+            if not isinstance(node.tensor, Stand):
+                return moved
             target, lag = node.tensor.equation, self.nest.outer.lag(equation, node).least
             then = normal(clock - lag)
             if target in self._timed:
-                return self._timed[target].read(then, node.indices)
+                return self._timed[target].read(then, moved.indices)
             own = self._within[target]
             if lag:
-                return self._read_shown(target, then, node.indices)
+                return self._read_shown(target, then, moved.indices)
             if target not in beside:
-                return Read(self._tensors[target], own.place(then, node.indices))
+                return Read(self._tensors[target], own.place(then, moved.indices))
             reader = self._within[equation]
             steps = reader.lags.lag(equation, node)
-            place = own.place(then, node.indices)
+            place = own.place(then, moved.indices)
             return Read(
                 own.state,
                 [
@@ -224,7 +224,7 @@ class Nesting:
                 ],
             )
 
-        return rewrite(equation.body, rule)
+        return rewrite_reads(equation.body, rule)
 
     def _read_shown(self, target: Equation, then: Expr, indices: Sequence[Expr]) -> Expr:
         own = self._within[target]

@@ -182,6 +182,7 @@ class Equation:
     Attributes:
         statement: that it is the value of; None for what elements of an array hold.
         counters: of the loops around it.
+        origins: the reads of the body as they were written, of those whose indices read what is a tensor by now.
     """
 
     name: str
@@ -190,6 +191,7 @@ class Equation:
     dtype: str
     statement: Statement | None = None
     body: Expr = TRUE
+    origins: dict[Read, Read] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.stand = Stand(self)

@@ -23,7 +23,7 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import select
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite_reads, substitute
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import highest
 from jaxte.tensors.compute import defined
@@ -74,7 +74,7 @@ class _Making:
             return
         if isinstance(clocks, Nest):
             for equation in block:
-                equation.says(self._joined(equation.body))
+                equation.says(self._joined(equation))
             others = [e for e in self._every if e not in set(block)]
             self.made.update(Nesting(block, clocks, self._length, others).made())
             return
@@ -97,7 +97,7 @@ class _Making:
                 "keeps all that was computed so far; make a function of the inner loops, with @te.loops, and call it in a loop of JAX (lax.scan, fori_loop)"
             )
         for equation in block:
-            equation.says(self._joined(equation.body, block))
+            equation.says(self._joined(equation))
         if all(clocks.solved(equation) is not None for equation in block):
             self._timed(block, clocks)
         else:
@@ -112,21 +112,23 @@ class _Making:
                 return value.tensor
         return defined([name], axes, [cast(value, equation.dtype)])[0]
 
-    def _joined(self, body: Expr, block: Sequence[Equation] = ()) -> Expr:
-        """``body`` with what stands for the equations that it reads, those of ``block`` left out."""
+    def _joined(self, equation: Equation) -> Expr:
+        """The body of ``equation`` with what stands for the equations that are made; what is left of its reads is known by those that clocks have a lag for."""
 
-        def rule(node: Expr) -> Expr:
-            if isinstance(node, Read) and isinstance(node.tensor, Stand):
-                own = self.made.get(node.tensor.equation)
-                if own is not None:
-                    return own.at(node.indices)
-            return node
+        def rule(node: Read, moved: Read) -> Expr:
+            if not isinstance(node.tensor, Stand):
+                return moved
+            own = self.made.get(node.tensor.equation)
+            if own is not None:
+                return own.at(moved.indices)
+            equation.origins[moved] = node
+            return moved
 
-        return rewrite(body, rule)
+        return rewrite_reads(equation.body, rule)
 
     def _plain(self, equation: Equation) -> Made:
         """A definition; what is small stands in place of each read of it."""
-        body = without_decided(self._joined(equation.body))
+        body = without_decided(self._joined(equation))
         handed = self._handed_on(equation, body)
         if handed is not None:
             return Made(equation.axes, handed)
@@ -167,14 +169,14 @@ class _Making:
         for equation in block:
             timed = own[equation]
 
-            def rule(node: Expr, timed: Timed = timed) -> Expr:
-                if isinstance(node, Read) and isinstance(node.tensor, Stand):
-                    target, lag = own[node.tensor.equation], clocks.lag(timed.equation, node)
-                    clock = timed.clock - lag.least if lag.is_fixed else target.place(node.indices)[0]
-                    return target.read(clock, node.indices)
-                return node
+            def rule(node: Read, moved: Read, timed: Timed = timed) -> Expr:
+                if not isinstance(node.tensor, Stand):
+                    return moved
+                target, lag = own[node.tensor.equation], clocks.lag(timed.equation, node)
+                clock = timed.clock - lag.least if lag.is_fixed else target.place(moved.indices)[0]
+                return target.read(clock, moved.indices)
 
-            bodies[equation] = substitute(rewrite(equation.body, rule), timed.table)
+            bodies[equation] = substitute(rewrite_reads(equation.body, rule), timed.table)
         self._close(block, own, bodies)
 
     def _kept(self, block: Sequence[Equation], clocks: Clocks) -> None:
@@ -190,15 +192,15 @@ class _Making:
         for equation in block:
             reader = own.get(equation) or kept[equation]
 
-            def rule(node: Expr, reader: Timed | Kept = reader) -> Expr:
-                if not isinstance(node, Read) or not isinstance(node.tensor, Stand):
-                    return node
+            def rule(node: Read, moved: Read, reader: Timed | Kept = reader) -> Expr:
+                if not isinstance(node.tensor, Stand):
+                    return moved
                 target, lag = node.tensor.equation, clocks.lag(reader.equation, node)
                 if lag.is_fixed and target in own:
-                    return own[target].read(reader.clock - lag.least, node.indices)
-                return kept[target].read(reader.clock, node.indices, lag.least > 0)
+                    return own[target].read(reader.clock - lag.least, moved.indices)
+                return kept[target].read(reader.clock, moved.indices, lag.least > 0)
 
-            value = rewrite(equation.body, rule)
+            value = rewrite_reads(equation.body, rule)
             bodies[equation] = substitute(value, reader.table) if isinstance(reader, Timed) else value
         states: list[Timed | Kept] = [*own.values(), *kept.values()]
         names, axes, values = [], [], []
