@@ -42,6 +42,7 @@ MULTIPLY = Op("multiply", "promote", 2)
 DIVIDE = Op("divide", "inexact", 2)
 FLOOR_DIVIDE = Op("floor_divide", "promote", 2)
 MOD = Op("mod", "promote", 2)
+_OF_REAL_VALUES = frozenset({FLOOR_DIVIDE, MOD})
 POWER = Op("power", "promote", 2)
 NEGATIVE = Op("negative", "promote", 1)
 ABS = Op("abs", "real", 1)
@@ -96,7 +97,7 @@ def result_kind(op: Op, kinds: tuple[Kind, ...]) -> Kind:
         case "promote":
             if kind[0] == "bool" and op not in (SELECT, MAXIMUM, MINIMUM, MULTIPLY, ADD):
                 return ("int32", False)
-            if op in (FLOOR_DIVIDE, MOD) and is_complex(kind[0]):
+            if op in _OF_REAL_VALUES and is_complex(kind[0]):
                 raise DtypeError(
                     f"{op.name} takes real values, not {kind[0]}; take te.real, te.imag or te.abs of the operand first"
                 )
