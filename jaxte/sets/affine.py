@@ -177,9 +177,8 @@ def _division(node: Expr, name: str, operands: list[Linear]) -> Linear:
     numerator, divisor = operands
     if not divisor.is_constant or divisor.constant <= 0:
         raise IndexExpressionError(f"`{text(node)}`: an index can be divided by a positive constant only")
-    if node.dtype in UNSIGNED and reads_of(
-        node
-    ):  # a number below 0 would be another one there, as (q + 2) % 3 written (q - 1) % 3
+    # a number below 0 would be another one there, as (q + 2) % 3 written (q - 1) % 3
+    if node.dtype in UNSIGNED and reads_of(node):
         return Linear({node: 1})
     numerator = _join_divisions(numerator) if len(numerator.terms) > 1 else numerator
     return (
