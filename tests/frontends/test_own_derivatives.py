@@ -138,3 +138,30 @@ def test_what_a_call_returns_is_read_by_the_name_that_has_it() -> None:
         return jnp.sum(jnp.tanh(v)) + jnp.sum(jnp.tanh(normed) * 3.0)
 
     assert jax.grad(te.adjoint(f, everything=True))(jnp.zeros((6, 0))).shape == (6, 0)
+
+
+def calls_itself_of_tangents(scale: float) -> Any:
+    """A linear function whose rule is the function: ``f(t)`` for the tangent ``t``."""
+    own = jax.custom_jvp(lambda x: x * scale)
+    own.defjvp(lambda x, t: (own(x[0]), own(t[0])))
+    return own
+
+
+def scaled_by_another(x: Any) -> Any:
+    """A function whose rule hands what moves to a linear one with a rule of its own."""
+    linear = calls_itself_of_tangents(2.0)
+    own = jax.custom_jvp(jnp.sin)
+    own.defjvp(lambda x, t: (jnp.sin(x[0]), linear(t[0] * jnp.cos(x[0])) * 0.5))
+    return own(x)
+
+
+@pytest.mark.parametrize(
+    "own", [calls_itself_of_tangents(1.0), calls_itself_of_tangents(-0.3), scaled_by_another]
+)
+def test_a_rule_that_is_a_function_of_the_tangent(own: Any, rng: np.random.Generator) -> None:
+    """``_asarray_jvp`` of optimistix: the transpose of what a function does to a tangent asked for its rule, which is the function, without end."""
+    loss = lambda x: jnp.sum(jnp.sin(own(x)) * own(x * x))  # noqa: E731
+    x = jnp.asarray(rng.normal(size=5), "float32")
+    derived = te.adjoint(loss, everything=True)
+    for transform in (jax.grad, jax.hessian):
+        np.testing.assert_allclose(transform(derived)(x), transform(loss)(x), rtol=2e-5, atol=1e-5)

@@ -84,13 +84,14 @@ def with_own_rule(raiser: Raises, step: Step) -> Value:
 
 @dataclass(eq=False)
 class _Call:
-    """One call: ``operands``, and the tensors that they are."""
+    """One call: ``operands``, the tensors that they are, and the tangents that its rule was asked for."""
 
     raiser: Raises
     step: Step
     operands: list[Value]
     tensors: list[Tensor]
     made: dict[tuple[Any, ...], Tensor] = field(default_factory=dict)
+    moves: set[Tensor] = field(default_factory=set)
 
     @cached_property
     def rule(self) -> tuple[Any, list[int]]:
@@ -158,6 +159,7 @@ class _Call:
     def _transposed(self, out: Tensor, inputs: Sequence[Tensor], head: Tensor) -> list[Tensor]:
         """The transpose of the tangent; an operand that stands at two places moves at both."""
         moves = [placeholder(t.shape, t.dtype, f"{t.name}_dot") for t in inputs]
+        self.moves.update(moves)
         where = {t: n for n, t in enumerate(dict.fromkeys(self.moving))}
         own = list(self.operands)
         for n, tensor in zip(self.rule[1], self.moving, strict=True):
@@ -211,6 +213,8 @@ class _Call:
                 continue
             if out is not None and self._is_again(inner, own, operands):
                 own.give(inner.outputs[0], out)
+            elif inner.name == "custom_jvp_call" and self._is_moved(inner, own):
+                self._give_body(inner, own, later)
             elif inner.name in OWN_DERIVATIVES and len(inner.outputs) == 1:
                 self._raise_once(inner, own)
             else:
@@ -222,6 +226,19 @@ class _Call:
                 self.step, f"{label} has a derivative of its own and is no function of single elements"
             )
         return found
+
+    def _is_moved(self, inner: Step, own: Raises) -> bool:
+        """Whether an operand is made of tangents: a function of these is linear, and what it does is transposed, as in JAX, not its rule, which may call it again without end."""
+        made = [own.value(s).tensor() for s in inner.inputs]
+        return bool(self.moves) and not self.moves.isdisjoint(topological_order(made))
+
+    def _give_body(self, inner: Step, own: Raises, later: bool) -> None:
+        """Raises what a call does, without its rule."""
+        operands = [own.value(s) for s in inner.inputs]
+        results = range(len(inner.outputs))
+        made = self._raised(inner.eqn.params["call_jaxpr"], results, operands, None, later)
+        for slot, value in zip(inner.outputs, made, strict=True):
+            own.give(slot, value)
 
     def _raise_once(self, inner: Step, own: Raises) -> None:
         """Raises a call in the rule, which is one tensor in all that the rule makes of the same operands: its rule may not be linear in the head."""
