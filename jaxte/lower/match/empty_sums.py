@@ -63,9 +63,9 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
         if not spoiling:
             continue
         beside = product_of(term, under, whole=True)
-        if all(
-            among(f.expr, [b.expr for b in beside.factors]) for f in spoiling
-        ):  # zero times infinity where a choice beside them takes zero
+        factors = [f.expr for f in beside.factors]
+        # Where a choice beside them takes zero they are multiplied by it: zero times infinity.
+        if all(among(f.expr, factors) for f in spoiling):
             guards = _on_points(beside, node)
         if guards and not _has_points(node, guards, scope):
             one = Const(1, "int32")

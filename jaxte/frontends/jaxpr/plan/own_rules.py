@@ -229,8 +229,9 @@ class _Call:
 
     def _is_moved(self, inner: Step, own: Raises) -> bool:
         """Whether an operand is made of tangents: a function of these is linear, and what it does is transposed, as in JAX, not its rule, which may call it again without end."""
-        made = [own.value(s).tensor() for s in inner.inputs]
-        return bool(self.moves) and not self.moves.isdisjoint(topological_order(made))
+        if not self.moves:
+            return False
+        return not self.moves.isdisjoint(topological_order([own.value(s).tensor() for s in inner.inputs]))
 
     def _give_body(self, inner: Step, own: Raises, later: bool) -> None:
         """Raises what a call does, without its rule."""
