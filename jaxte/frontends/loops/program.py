@@ -199,3 +199,7 @@ class Equation:
     def says(self, body: Expr) -> None:
         """Its body is ``body`` from here on: an equation may read others that read it."""
         self.body = body
+
+    def reads_now(self, moved: Read, written: Read) -> None:
+        """``moved`` stands where the body was written with ``written``: what is known of the one holds for the other."""
+        self.origins[moved] = written

@@ -121,7 +121,7 @@ class _Making:
             own = self.made.get(node.tensor.equation)
             if own is not None:
                 return own.at(moved.indices)
-            equation.origins[moved] = node
+            equation.reads_now(moved, node)
             return moved
 
         return rewrite_reads(equation.body, rule)
