@@ -265,8 +265,9 @@ def _is_equal(one: Compute, other: Compute) -> bool:
 
 def _copies(equations: Mapping[State, Compute]) -> dict[Tensor, Tensor]:
     """The states that are others element by element, with those, which are none: a loop would stack each of them."""
-    every = {s: _copied_state(own) for s, own in equations.items()}
-    direct = {s: other for s, other in every.items() if other is not None and other in equations}
+    own_state: dict[Tensor, State] = {**{s: s for s in equations}, **{own: s for s, own in equations.items()}}
+    every = {s: _copied_state(own, own_state) for s, own in equations.items()}
+    direct = {s: other for s, other in every.items() if other is not None}
     found: dict[Tensor, Tensor] = {}
     for state in direct:
         other, seen = direct[state], {state}
@@ -277,10 +278,11 @@ def _copies(equations: Mapping[State, Compute]) -> dict[Tensor, Tensor]:
     return found if all(t not in found for t in found.values()) else {}
 
 
-def _copied_state(own: Compute) -> State | None:
+def _copied_state(own: Compute, states: Mapping[Tensor, State]) -> State | None:
+    """The state that ``own`` is, which reads it or its definition."""
     match own.body:
-        case Read(State() as state, indices) if len(indices) == len(own.axes):
-            return state if all(map(operator.is_, indices, own.axes)) else None
+        case Read(tensor, indices) if len(indices) == len(own.axes):
+            return states.get(tensor) if all(map(operator.is_, indices, own.axes)) else None
     return None
 
 

@@ -28,13 +28,15 @@ class Nest:
     Attributes:
         states: what stands for each state at one position of the clock.
         places: which axis of each is the clock.
-        inside: the tensors between the states.
+        inside: the tensors that depend on the states, definitions among them: one that is made of another state's may read that as it stands.
+        between: those that are no definitions.
         clock: that of the step.
     """
 
     states: dict[State, State]
     places: dict[State, int]
     inside: tuple[Tensor, ...]
+    between: tuple[Tensor, ...]
     clock: Axis
 
     def with_places(self, places: Mapping[Tensor, int]) -> dict[Tensor, int]:
@@ -78,7 +80,7 @@ def nest_of(tensor: Recurrent, place: int, clock: Axis, known: Mapping[Tensor, i
         for s in group.states
     }
     between = tuple(t for t in group.inside if t not in set(group.definitions))
-    return Nest(states, places, between, clock)
+    return Nest(states, places, group.inside, between, clock)
 
 
 class Clocked:

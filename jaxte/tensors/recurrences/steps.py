@@ -313,7 +313,7 @@ class _Reading:
     def value(self, body: Expr) -> Expr:
         making = self.making
         within = making.inner_places if self.nest is None else self.nest.with_places(making.inner_places)
-        between = making.between if self.nest is None else (*making.between, *self.nest.inside)
+        between = making.between if self.nest is None else (*making.between, *self.nest.between)
         body = at_clock(with_bodies(body, between, making.clock), within, making.clock)
         body = with_lags(body, making.group, making.clock, making.so_far)
         table = self._starts(body)

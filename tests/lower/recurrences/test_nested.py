@@ -122,18 +122,45 @@ def fixed_points(x, W):
     return h
 
 
-@pytest.mark.parametrize("name", ["pressure", "relaxed", "fixed_points"])
+def ring(h, s):
+    """Both neighbours have one adjoint: the definition of the second is the first."""
+    for _sweep in range(3):
+        for i in range(5):
+            left, right = s[(i - 1) % 5], s[(i + 1) % 5]
+            s[i] = np.tanh(h[i] + 0.5 * (left + right))
+    return s
+
+
+def ring_kept(h, s):
+    """One neighbour's adjoint is the other's and what flows into the array that keeps it."""
+    seen = np.zeros((3, 5))
+    for sweep in range(3):
+        for i in range(5):
+            left, right = s[(i - 1) % 5], s[(i + 1) % 5]
+            seen[sweep, i] = left
+            s[i] = np.tanh(h[i] + 0.5 * (left + right))
+    return s, seen
+
+
+@pytest.mark.parametrize("name", ["pressure", "relaxed", "fixed_points", "ring", "ring_kept"])
 def test_loops_in_loops_agree_with_numpy_and_with_differences(name: str) -> None:
     rng = np.random.default_rng(0)
     fn, shapes = {
         "pressure": (pressure, [(6, 6), (6, 6)]),
         "relaxed": (relaxed, [(5, 5), (5,), (5,)]),
         "fixed_points": (fixed_points, [(4, 5, 3), (3, 3)]),
+        "ring": (ring, [(5,), (5,)]),
+        "ring_kept": (ring_kept, [(5,), (5,)]),
     }[name]
     args = [rng.normal(size=s) for s in shapes]
     if name == "relaxed":
         args[0] += 6 * np.eye(5)
     assert_nodes_agree(fn, args)
+
+
+def test_states_with_one_adjoint_are_one_state_of_the_backward_loop() -> None:
+    backward = te.source(te.loops(ring), *np.ones((2, 5))).split("def backward(")[1]
+    assert "dright" in backward and "dleft" not in backward
 
 
 def test_time_steps_with_sweeps_are_a_loop_in_a_loop() -> None:
