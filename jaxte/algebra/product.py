@@ -7,7 +7,7 @@ leave the product, and what remains is a list of factors, some of them divided b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import and_, attrgetter
@@ -34,8 +34,10 @@ from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import depends_on, free_axes, reads_data, reads_of
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.tensor import Compute, Residual, Tensor
+from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.tensor import Compute, Extern, Residual, Tensor
 
+_UNKNOWN = (Residual, Extern)  # may be infinite or NaN where the inputs are finite
 _MOST_TENSORS = 100  # behind a factor that are looked at
 
 _tensor = attrgetter("tensor")
@@ -211,26 +213,17 @@ def _finite_in_range(expr: Expr) -> bool:
     return is_finite_by_signs(expr) and not reads_data(expr)
 
 
-def stays_finite_in_range(tensor: Tensor) -> bool:
-    """Whether ``tensor`` is finite wherever its inputs are and all positions that are data are in range."""
-    return _is_all(tensor, is_finite_by_signs)
-
-
 @lru_cache(maxsize=2048)
 def tensor_stays_finite(tensor: Tensor) -> bool:
-    """The same wherever they are; what another program computed is as that program's definition says."""
-    return _is_all(tensor, _finite_in_range)
-
-
-def _is_all(tensor: Tensor, is_finite: Callable[[Expr], bool]) -> bool:
-    """Whether all bodies behind ``tensor`` are finite."""
+    """The same of all elements of ``tensor``; what another program computed is as that program's definition says, functions of arrays may be anything."""
     seen = {tensor: None}
     for t in (stack := [tensor]):
-        is_finite_here = is_finite(t.body) if isinstance(t, Compute) else not isinstance(t, Residual)
-        if not is_finite_here or len(seen) > _MOST_TENSORS:
+        is_finite = _finite_in_range(t.body) if isinstance(t, Compute) else not isinstance(t, _UNKNOWN)
+        if not is_finite or len(seen) > _MOST_TENSORS:
             return False
-        stack += [i for i in t.inputs if i not in seen]
-        seen.update(dict.fromkeys(t.inputs))
+        below = t.group.inside if isinstance(t, Recurrent) else t.inputs
+        stack += [i for i in below if i not in seen]
+        seen.update(dict.fromkeys(below))
     return True
 
 

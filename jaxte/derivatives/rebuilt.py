@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from jaxte.algebra.product import stays_finite_in_range
+from jaxte.algebra.product import tensor_stays_finite
 from jaxte.autodiff.terms.beside import all_beside, beside
 from jaxte.derivatives.overrides import Override
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
@@ -351,4 +351,4 @@ def new_axis(extent: Extent | None, tensor: Compute) -> Axis:
 def stand_in(tensor: Tensor, at: int | None = None, extent: Extent | None = None) -> Placeholder:
     """A placeholder for ``tensor``, with one more axis of ``extent`` at the position ``at``; a residual where it may be infinite or NaN."""
     shape = tensor.shape if at is None else _inserted(tensor.shape, at, extent)
-    return (Placeholder if stays_finite_in_range(tensor) else Residual)(tensor.name, shape, tensor.dtype)
+    return (Placeholder if tensor_stays_finite(tensor) else Residual)(tensor.name, shape, tensor.dtype)

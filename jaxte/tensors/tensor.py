@@ -201,7 +201,7 @@ class ResidualHead(Head):
 
 
 class Residual(Placeholder):
-    """What another program computed, or the tangent of that, where it may be infinite or NaN although the inputs of that program are finite and in range."""
+    """What another program computed, or the tangent of that, where it may be infinite or NaN although the inputs of that program are finite."""
 
     __slots__ = ()
 

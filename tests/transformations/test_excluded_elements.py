@@ -34,6 +34,47 @@ def energy_of_jax(p: Any, m: Any) -> Any:
     return jnp.sum(jnp.where(APART > 0, m * jnp.exp(-d) / d, 0))
 
 
+ROWS = 4
+KEPT = np.array([0.0, 1.0, 1.0, 0.0])
+
+
+def _gathered(x: Any, at: Any) -> Any:
+    return te.compute((ROWS,), lambda i: te.exp(x[at[i]]), "t")
+
+
+def _of_arrays(x: Any, at: Any) -> Any:
+    shape = jax.ShapeDtypeStruct((ROWS,), "float64")
+    return te.extern(shape, lambda x, at: jnp.log(jnp.where(at < 0, 0, x[at])), [x, at])
+
+
+def _carried(x: Any, at: Any) -> Any:
+    h = te.recurrence((3, ROWS), lambda h, n, i: 0.5 * h[n - 1, i] + x[at[i]], init=0.0)
+    return te.compute((ROWS,), lambda i: h[2, i], "t")
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("spoilt", [_gathered, _of_arrays, _carried])
+def test_what_may_be_infinite_multiplies_nothing_at_excluded_elements(spoilt: Callable[..., Any]) -> None:
+    """A factor that is read at positions out of range, or computed by any function of arrays or from earlier elements, has no value where a choice leaves it out."""
+    x, w, along = (np.random.default_rng(n).uniform(0.5, 1.5, ROWS) for n in range(3))
+
+    @te.function
+    def chosen(w: Any, x: Any, at: Any, kept: Any) -> Any:
+        t = spoilt(x, at)
+        product = te.compute((ROWS,), lambda i: te.sin(w[i]) * t[i], "product")
+        return te.compute((ROWS,), lambda i: te.select(kept[i] > 0, product[i], 0.0), "y")
+
+    def found(at: Any) -> list[Any]:
+        gradient = jax.grad(lambda w: jnp.sum(jnp.sin(chosen(w, x, at, KEPT))))
+        turned = jax.grad(lambda w: jnp.vdot(gradient(w), along))
+        return [gradient(w), jax.jvp(gradient, (w,), (along,))[1], turned(w)]
+
+    with evaluated_as_nodes():
+        outside, inside = (found(np.array(at, "int32")) for at in ([-1, 1, 2, -1], [0, 1, 2, 3]))
+        for own, known in zip(outside, inside, strict=True):
+            np.testing.assert_allclose(own, known, 1e-9, 1e-9)
+
+
 @pytest.mark.usefixtures("x64")
 def test_second_derivatives_are_those_of_two_choices() -> None:
     rng = np.random.default_rng(0)
