@@ -107,6 +107,8 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
     gathered = len(gathered_rows(axes, node))
     if gathered > 1:  # each is an array before anything is summed
         own += Work(stream=2 * gathered * width * everywhere, kernel=gathered)
+    if facts is not None and facts.pads_rows:
+        own += Work(stream=width * taps * _padding(axes, node, facts.lanes))
     terms = taps * points(a for a in node.axes if not among(a, shifted))
     if len(shifted) < 2 and terms <= MOST_TERMS and _is_elementwise(node, shifted):
         return own + Work(tap=everywhere, transcendental=calls)
@@ -145,6 +147,21 @@ def _fused_sums(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> 
     taps = prod(extent_of(a.extent) for a in shifted)
     whole = all(among(a, shifted) for a in axes) and prod(long[:-1]) < MANY_ROWS
     return Work(stream=read, kernel=2 * taps if whole else 2)
+
+
+def _padding(axes: Sequence[Axis], node: Reduce, lanes: int) -> float:
+    """The elements that the result has while it is computed, its last dimension padded to ``lanes``, where it is read at digits of the last of ``axes``.
+
+    With as many rows these are the last dimension instead, and nothing is padded (measured: four taps of 2**19 elements take 940,169 cycles of a
+    TPU with 16 rows, 252,854 with 64, 91,737 with 128 and 85,604 with 4,096; a convolution 128,768, 41,864, 25,478 and 25,736).
+    """
+    if not axes or points(axes[:-1]) >= lanes:
+        return 0.0
+    digits = [
+        d for d in map(division, postorder(*node.exprs)) if isinstance(d, Remainder) and d.number is axes[-1]
+    ]
+    low = min((d.base for d in digits if d.base), default=lanes)
+    return points(axes) * lanes / low if low < lanes else 0.0
 
 
 def gathered_rows(axes: Sequence[Axis], node: Reduce) -> list[Read]:
