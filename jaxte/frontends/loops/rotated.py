@@ -22,7 +22,7 @@ from jaxte.sets.intervals import known
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.earlier import decided, same_condition
 from jaxte.tensors.recurrences.node import State
-from jaxte.tensors.recurrences.steps import guarded_read
+from jaxte.tensors.recurrences.starts import guarded_read
 from jaxte.tensors.tensor import Compute, Tensor
 
 

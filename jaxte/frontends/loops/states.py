@@ -19,7 +19,7 @@ from jaxte.sets.index_forms import difference, linear_or_none
 from jaxte.sets.intervals import at_most, highest, lowest, nonnegative
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.node import State
-from jaxte.tensors.recurrences.steps import guarded_read
+from jaxte.tensors.recurrences.starts import guarded_read
 from jaxte.tensors.shapes import as_extent
 from jaxte.tensors.tensor import Compute
 

@@ -39,7 +39,7 @@ from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import known
 from jaxte.tensors.recurrences.node import Recurrent
-from jaxte.tensors.recurrences.steps import Step
+from jaxte.tensors.recurrences.step import Step
 from jaxte.tensors.tensor import Compute, Tensor
 
 Interval = tuple[int, int]

@@ -34,7 +34,8 @@ from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.steps import Slice, Step, step_of, step_with
+from jaxte.tensors.recurrences.step import Slice, Step
+from jaxte.tensors.recurrences.steps import step_of, step_with
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor

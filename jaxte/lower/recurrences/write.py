@@ -24,7 +24,7 @@ from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 from jaxte.sets.intervals import known as number_of
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.steps import Slice, Step
+from jaxte.tensors.recurrences.step import Slice, Step
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -12,7 +12,8 @@ from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.frames import with_frames
 from jaxte.lower.recurrences.sums import within_loops
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.steps import Step, step_of
+from jaxte.tensors.recurrences.step import Step
+from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -21,7 +21,8 @@ from jaxte.tensors.compute import Several, Sizes, defined
 from jaxte.tensors.recurrences.inner import Around, Inner, around_of, with_whole
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.recurrences.products import lags_of, unrolled, with_products
-from jaxte.tensors.recurrences.steps import guarded_read, step_of
+from jaxte.tensors.recurrences.starts import guarded_read
+from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.shapes import Shape, check_shape, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, new_axes
 

@@ -7,93 +7,33 @@ at that position: only states are carried from step to step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from math import prod
 from typing import Any
 
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
-from jaxte.lang.graphs import among, identical, reached
-from jaxte.lang.operators import SELECT
+from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr, cast
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import is_index, linear_or_none
-from jaxte.sets.intervals import highest, index_stays_in, known, lowest
+from jaxte.sets.intervals import known
 from jaxte.tensors.recurrences.earlier import (
     at_clock,
     decided,
-    is_zero,
     offset_from,
-    same_condition,
     with_bodies,
     with_lags,
 )
 from jaxte.tensors.recurrences.nests import Clocked, Nest, nest_of
 from jaxte.tensors.recurrences.node import Position, Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.starts import Starts
+from jaxte.tensors.recurrences.step import Carried, Slice, Step
+from jaxte.tensors.recurrences.windows import window_of
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
-
-_SPARSE = 4  # how many elements of a window there may be for each that is read
-
-Carried = tuple[State, int]
-"""A state and how many steps ago it was that."""
-
-
-@dataclass(frozen=True)
-class Slice:
-    """``source`` at ``positions``, expressions of the clock, along the dimensions that are its keys; from there on, where it has a length."""
-
-    source: Tensor
-    positions: dict[int, Expr]
-    lengths: dict[int, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Step:
-    """One position.
-
-    Attributes:
-        clock: the position, as an axis.
-        now: the same as data.
-        order: the tensors of one step, each after what it reads.
-        results: what each definition is at the position.
-        carried: what the step is handed of earlier ones.
-        slices: what it is handed of other tensors.
-        before: of states that have values before the first position, the tensor of these, as long as the state looks back.
-        history: of states that are read at positions that no fixed number of steps lies between, what is handed on of all positions so far.
-    """
-
-    clock: Axis
-    now: Placeholder
-    order: list[Compute | Recurrent]
-    results: list[Compute]
-    carried: dict[Carried, Placeholder]
-    slices: dict[Placeholder, Slice]
-    before: dict[State, Tensor]
-    history: dict[State, Placeholder]
-
-    def only(self, wanted: Sequence[Compute]) -> Step:
-        """The same without tensors that are none of ``wanted``, and that these need not."""
-        own: set[Tensor] = set(self.order)
-        roots: list[Tensor] = [*wanted]
-        needed = reached(roots, lambda tensor: [t for t in tensor.inputs if t in own])
-        return replace(self, order=[t for t in self.order if t in needed])
-
-    def renewed(self, order: Sequence[Tensor], known: Mapping[Tensor, Tensor]) -> Step:
-        """The same with the tensors ``order``, and results that are what ``known`` says."""
-        results = [known.get(t, t) for t in self.results]
-        return replace(
-            self,
-            order=[t for t in order if isinstance(t, (Compute, Recurrent))],
-            results=[t for t in results if isinstance(t, Compute)],
-        )
-
-    def depth(self, state: State) -> int:
-        """How many steps ``state`` is carried for."""
-        return max((lag for own, lag in self.carried if own is state), default=0)
 
 
 def step_of(group: Recurrence) -> Step:
@@ -121,7 +61,7 @@ def step_with(group: Recurrence, longer: Recurrence) -> Step:
 @lru_cache(maxsize=16)
 def _making_of(group: Recurrence) -> _Making:
     name = group.definitions[0].axes[group.places[0]].name
-    making = _Making(group, Axis(name, 0, group.extent), Position(name, (), "int32"))
+    making = _Making(group, Axis(name, 0, group.extent), Position(name, (), "int32"), Starts(group))
     for own, place in zip(group.definitions, group.places, strict=True):
         making.results.append(making.at(own, place, 0))
     return making
@@ -134,12 +74,11 @@ class _Making:
     group: Recurrence
     clock: Axis
     now: Placeholder
+    starts: Starts
     results: list[Compute] = field(default_factory=list)
     order: list[Compute | Recurrent] = field(default_factory=list)
     carried: dict[Carried, Placeholder] = field(default_factory=dict)
     slices: dict[Placeholder, Slice] = field(default_factory=dict)
-    starts: dict[State, Tensor] = field(default_factory=dict)
-    from_zero: set[State] = field(default_factory=set)
     history: dict[State, Placeholder] = field(default_factory=dict)
     _made: dict[tuple[Tensor, int, Expr], Compute] = field(default_factory=dict)
     _sliced: dict[tuple[object, ...], Placeholder] = field(default_factory=dict)
@@ -148,22 +87,19 @@ class _Making:
 
     def longer(self, group: Recurrence) -> _Making:
         """The same for ``group``, which has more states."""
-        return replace(self, group=group, results=[*self.results], order=[*self.order], **self._tables())
-
-    def _tables(self) -> dict[str, Any]:
-        """Copies of what is known so far."""
-        names = (
+        known = (
+            "results",
+            "order",
             "carried",
             "slices",
-            "starts",
-            "from_zero",
             "history",
             "_made",
             "_sliced",
             "_under_way",
             "_within",
         )
-        return {name: copy(getattr(self, name)) for name in names}
+        copies: dict[str, Any] = {name: copy(getattr(self, name)) for name in known}
+        return replace(self, group=group, starts=self.starts.longer(group), **copies)
 
     @property
     def step(self) -> Step:
@@ -175,7 +111,7 @@ class _Making:
             [*self.results],
             {**self.carried},
             {**self.slices},
-            {**self.starts},
+            {**self.starts.tensors},
             {**self.history},
         )
 
@@ -293,15 +229,6 @@ class _Making:
         )
 
 
-@dataclass(frozen=True)
-class _Window:
-    """``length`` elements from ``start`` on, read at ``rest`` within."""
-
-    start: Expr
-    length: int
-    rest: Expr
-
-
 @dataclass
 class _Reading:
     """The body of one tensor of a step under way."""
@@ -316,68 +243,8 @@ class _Reading:
         between = making.between if self.nest is None else (*making.between, *self.nest.between)
         body = at_clock(with_bodies(body, between, making.clock), within, making.clock)
         body = with_lags(body, making.group, making.clock, making.so_far)
-        table = self._starts(body)
-        value = rewrite(substitute(body, table), self._node)
+        value = rewrite(substitute(body, making.starts.choices(body)), self._node)
         return substitute(value, {making.clock: Read(making.now, ())})
-
-    def _starts(self, body: Expr) -> dict[Expr, Expr]:
-        """Choices between a state and its values before the first position, as reads of what is carried, which begins with these.
-
-        Other reads of the state stand under a condition that leaves these positions out, so that it may begin with anything for them.
-        """
-        found: dict[Expr, Expr] = {}
-        for node in postorder(body):
-            if isinstance(node, Call) and node.op is SELECT:
-                test, taken, other = node.args
-                if self._begins_with_zero(test, taken, other):
-                    found[node] = taken
-                    continue
-                start = self._start(test, taken, other)
-                if start is None or not isinstance(taken, Read):
-                    continue
-                if self.making.starts.setdefault(taken.tensor, start) is start:
-                    found[node] = taken
-        return found
-
-    def _begins_with_zero(self, test: Expr, taken: Expr, other: Expr) -> bool:
-        """Whether ``test`` chooses between a state and zero where it has no value: what is carried begins with that."""
-        while isinstance(other, Call) and other.op.name == "cast":
-            (other,) = other.args
-        if not (isinstance(other, Const) and not other.value and isinstance(taken, Read)):
-            return False
-        group, state = self.making.group, taken.tensor
-        if not isinstance(state, State) or state not in group.numbers or state in self.making.starts:
-            return False
-        index, extent = taken.indices[group.place_of(state)], as_expr(state.shape[group.place_of(state)])
-        found = linear_or_none(index) is not None and same_condition(
-            test, (index < extent) if group.reverse else (index >= 0)
-        )
-        if found:
-            self.making.from_zero.add(state)
-        return found
-
-    def _start(self, test: Expr, taken: Expr, other: Expr) -> Tensor | None:
-        """The tensor of the values before the first position, where ``test`` chooses between it and a state."""
-        if not (isinstance(taken, Read) and isinstance(other, Read) and isinstance(taken.tensor, State)):
-            return None
-        state, before = taken.tensor, other.tensor
-        group = self.making.group
-        if isinstance(before, State) or before.ndim != state.ndim or state not in group.numbers:
-            return None
-        if state in self.making.from_zero:
-            return None
-        place = group.place_of(state)
-        index, other_index = taken.indices[place], other.indices[place]
-        rest = [n for n in range(state.ndim) if n != place]
-        if any(taken.indices[n] is not other.indices[n] for n in rest):
-            return None
-        extent, length = as_expr(state.shape[place]), as_expr(before.shape[place])
-        inside = (index < extent) if group.reverse else (index >= 0)
-        shift = -extent if group.reverse else length
-        form = linear_or_none(other_index)
-        if form is None or linear_or_none(index) is None or not same_condition(test, inside):
-            return None
-        return before if is_zero(form - linear(index) - linear(as_expr(shift))) else None
 
     def _lag(self, read: Read) -> int:
         """How many steps before this one the read is."""
@@ -418,7 +285,7 @@ class _Reading:
         still = {n: node.indices[n] for n in moving if self._is_of_clock(node.indices[n])}
         sizes = [known(as_expr(e)) for e in tensor.shape]
         windows = {
-            n: self._window(node.indices[n], tensor.shape[n])
+            n: window_of(node.indices[n], tensor.shape[n], making.clock)
             for n in moving
             if n not in still and None not in sizes
         }
@@ -428,28 +295,6 @@ class _Reading:
         rest = [found[n].rest if n in found else i for n, i in enumerate(node.indices) if n not in still]
         positions = {**still, **{n: own.start for n, own in found.items()}}
         return Read(making.slice_of(tensor, positions, {n: own.length for n, own in found.items()}), rest)
-
-    def _window(self, index: Expr, extent: int | Expr) -> _Window | None:
-        """The elements along an axis of which ``index`` is, at all points of a position, from one on that the clock moves: ``x[t + k]`` with few ``k``."""
-        clock, form = self.making.clock, linear_or_none(index)
-        if form is None or reads_of(index):
-            return None
-        moved = form.coefficient(clock)
-        rest = linear(normal(index - moved * clock))
-        low, high = lowest(rest), highest(rest)
-        if not moved or clock in free_axes(from_linear(rest)) or low is None or high is None:
-            return None
-        if not low.is_constant or not high.is_constant:
-            return None
-        length = int(high.constant - low.constant) + 1
-        own = [known(a.extent) for a in free_axes(from_linear(rest))]
-        if any(n is None for n in own) or length > _SPARSE * prod(n for n in own if n is not None):
-            return None
-        start = normal(clock * moved + low.constant)
-        ends = (start, start + (length - 1))
-        if not all(index_stays_in(e, as_expr(extent)) for e in ends):
-            return None
-        return _Window(start, length, normal(from_linear(rest) - low.constant))
 
     def _of_inside(self, node: Read, moving: Sequence[int]) -> Expr:
         """A read of a tensor that depends on states itself."""
@@ -478,12 +323,3 @@ def not_known_yet(name: str, read: Read, clock: Axis, reverse: bool) -> Definiti
         f"{name} reads {text(read)}, {word} position along {clock.name}, which is not known yet; if all reads are of "
         f"{word} ones, begin at the {end} with reverse={not reverse}"
     )
-
-
-def guarded_read(state: State, place: int, read: Read, before: Tensor, reverse: bool) -> Expr:
-    """``read`` of a state, or of ``before`` where it is before the first position."""
-    index, extent = read.indices[place], as_expr(state.shape[place])
-    shift = -extent if reverse else as_expr(before.shape[place])
-    own = [normal(index + shift) if n == place else i for n, i in enumerate(read.indices)]
-    inside = (index < extent) if reverse else (index >= 0)
-    return call(SELECT, inside, read, Read(before, own))
