@@ -294,7 +294,8 @@ def _range_conditions(variables: Sequence[Expr], ranges: Mapping[Expr, Range | N
 
 def sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
     """The sizes that ``exprs`` mention and that are not among the variables."""
-    found = dict.fromkeys([size for expr in exprs if expr.children for size in _sizes_below(expr)])
+    asked = [expr for expr in exprs if expr.children or isinstance(expr, Var)]
+    found = dict.fromkeys([size for expr in asked for size in _sizes_below(expr)])
     return [size for size in found if not among(size, variables)]
 
 

@@ -73,14 +73,6 @@ def endless(x):
     return s
 
 
-def counts_and_is_read(x):
-    s, t = 0.0, 0
-    while t < 3:
-        s += x[t]
-        t += 1
-    return s * t
-
-
 def another_array(x):
     y = np.zeros(4)
     for _i in range(2):
@@ -157,6 +149,29 @@ def test_dataflow_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(flow, "FLOW", 100)
     with pytest.raises(te.DefinitionError, match="sums: which write each of its 2 reads sees takes too long"):
         sums(np.ones(5))
+
+
+def test_what_wraps_around_is_named() -> None:
+    def wrapped(x):
+        for i in range(4):
+            x[i] = 0.5 * x[i - 1]
+        return x
+
+    with pytest.raises(te.RangeError, match="write % 4 behind it"):
+        te.loops(wrapped)(np.ones(4))
+
+
+def test_a_sweep_in_place_that_reads_at_data_is_told_to_copy() -> None:
+    def knapsack(v, w):
+        best = np.zeros(9)
+        for i in range(5):
+            for c in range(8, -1, -1):
+                if c >= w[i]:
+                    best[c] = max(best[c], best[c - w[i]] + v[i])
+        return best
+
+    with pytest.raises(te.DefinitionError, match=r"old = best\.copy\(\), and read old"):
+        te.loops(knapsack)(np.ones(5), np.array([2, 3, 1, 4, 2]))
 
 
 def turned(a):

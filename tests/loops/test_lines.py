@@ -130,3 +130,24 @@ def test_an_elimination_of_any_size() -> None:
     made = export.export(jax.jit(gradient))(jax.ShapeDtypeStruct((size, size), "float64"))
     A = _definite(4)
     np.testing.assert_allclose(made.call(A), gradient(A), rtol=1e-12)
+
+
+def test_a_loop_over_rows_of_a_symbolic_number_asks_for_nothing_beside_it() -> None:
+    """The size stands alone as the extent, and in no condition."""
+
+    def norms(x):
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            total = 0.0
+            for j in range(4):
+                total += x[i, j] ** 2
+            out[i] = np.sqrt(total)
+        return out
+
+    own, size = te.loops(norms), export.symbolic_shape("m")[0]
+    step = jax.jit(jax.grad(lambda x: (own(x) ** 3).sum()))
+    called = export.export(step)(jax.ShapeDtypeStruct((size, 4), "float64")).call
+    for rows in (3, 5):
+        x = np.random.default_rng(rows).normal(size=(rows, 4))
+        expected = 3 * np.linalg.norm(x, axis=1)[:, None] * x
+        np.testing.assert_allclose(called(x), expected, 1e-12)

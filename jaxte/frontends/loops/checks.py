@@ -9,7 +9,7 @@ from jaxte.frontends.loops.program import Marked, Statement, Variable
 from jaxte.frontends.text.tree import Span
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, RangeError
-from jaxte.lang.expr import Axis, Expr, Read, as_expr
+from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr
 from jaxte.lang.text import text
 from jaxte.lang.walk import substitute
 from jaxte.sets.accesses import Access
@@ -78,9 +78,16 @@ def _check_range(
         return
     point, place = wrong
     extent = text(as_expr(variable.shape[place]))
+    index = substitute(access.indices[place], {a: as_expr(v) for a, v in point.items()})
+    below = isinstance(index, Const) and int(index.value) < 0  # type: ignore[arg-type]
+    wraps = (
+        f"; a position that moves below 0 is none from the end: write % {extent} behind it for that"
+        if below
+        else ""
+    )
     raise span.fault(
         f"{what} {_shown(access.indices, point, variable)}{_at(flow, statement, point)}, but axis {place} of {variable.name} has {extent} elements; "
-        "shrink the range of the loop, or put an if around it",
+        f"shrink the range of the loop, or put an if around it{wraps}",
         RangeError,
     )
 

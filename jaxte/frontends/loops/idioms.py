@@ -81,11 +81,15 @@ def _exchange(u: str, v: str, like: ast.stmt) -> ast.stmt:
 def is_handed_over(
     name: str, loops: Sequence[ast.For | ast.While], node: ast.stmt, function: ast.FunctionDef
 ) -> bool:
-    """Whether ``node``, in the innermost of ``loops``, is the last statement of an iteration to mention the array ``name``, which the first one makes, and no other
-    statement of ``function`` mentions it.
+    """Whether ``node``, in the innermost of ``loops``, is the last statement to mention the array ``name`` before that is given another one: the next of the
+    iteration that does, or the first, where no other statement of ``function`` mentions it.
     """
     if not loops or node not in loops[-1].body:
         return False
+    behind = loops[-1].body[loops[-1].body.index(node) + 1 :]
+    later = next((own for own in behind if _mentions(own, name)), None)
+    if isinstance(later, ast.Assign):
+        return _is_set(later, name)
     said = [own for own in loops[-1].body if _mentions(own, name)]
     within = sum(_mentions(own, name) for own in said)
     first, last = said[0], said[-1]
@@ -100,13 +104,14 @@ def is_handed_over(
 
 def _is_new(node: ast.Assign, name: str) -> bool:
     """Whether ``node`` gives ``name`` an array that is made there."""
+    return _is_set(node, name) and not isinstance(node.value, (ast.Name, ast.IfExp, ast.Tuple))
+
+
+def _is_set(node: ast.Assign, name: str) -> bool:
+    """Whether ``node`` gives ``name`` alone a value, which is not made of the one before."""
     (target, *others) = node.targets
     is_name = isinstance(target, ast.Name) and target.id == name and not others
-    return (
-        is_name
-        and not isinstance(node.value, (ast.Name, ast.IfExp, ast.Tuple))
-        and not _mentions(node.value, name)
-    )
+    return is_name and not _mentions(node.value, name)
 
 
 def _renamed(node: ast.stmt) -> tuple[str, str] | None:
@@ -171,9 +176,10 @@ def unless(flag: str, body: Sequence[ast.stmt], like: ast.stmt) -> ast.stmt:
     return _at(like, ast.If(test, list(body), []))
 
 
-def assignment(name: str, value: bool, like: ast.AST) -> ast.stmt:
+def assignment(name: str, value: ast.expr | bool, like: ast.AST) -> ast.stmt:
     """``name = value``."""
-    return _at(like, ast.Assign([_at(like, ast.Name(name, ast.Store()))], _at(like, ast.Constant(value))))
+    own = value if isinstance(value, ast.expr) else _at(like, ast.Constant(value))
+    return _at(like, ast.Assign([_at(like, ast.Name(name, ast.Store()))], own))
 
 
 def stop_unless(test: ast.expr) -> ast.stmt:
@@ -197,6 +203,11 @@ class Counted:
     others: list[ast.expr]
     body: list[ast.stmt]
 
+    def next(self, like: ast.AST) -> ast.expr:
+        """What it counts in the next iteration."""
+        now, step = _at(like, ast.Name(self.name, ast.Load())), _at(like, ast.Constant(self.step))
+        return _at(like, ast.BinOp(now, ast.Add(), step))
+
 
 def counted(node: ast.While, function: ast.FunctionDef) -> Counted | None:
     """What ``node`` counts, if one of its conditions compares a name that is increased by a number at the end of its body, and set once before."""
@@ -209,10 +220,7 @@ def counted(node: ast.While, function: ast.FunctionDef) -> Counted | None:
     if not isinstance(last, ast.AugAssign) or not isinstance(last.target, ast.Name) or not body:
         return None
     name, step = last.target.id, _number(last)
-    stores = [
-        n for n in ast.walk(function)
-        if isinstance(n, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in n.targets)
-    ]  # fmt: skip
+    stores = [v for n in ast.walk(function) if isinstance(n, ast.Assign) for v in _given(n, name)]
     every = [
         n
         for n in ast.walk(function)
@@ -226,8 +234,20 @@ def counted(node: ast.While, function: ast.FunctionDef) -> Counted | None:
         found = _bound(test, name, step)
         if found is not None:
             others = [t for k, t in enumerate(tests) if k != n]
-            return Counted(name, stores[0].value, found, step, _is_inclusive(test), others, body)
+            return Counted(name, stores[0], found, step, _is_inclusive(test), others, body)
     return None
+
+
+def _given(node: ast.Assign, name: str) -> Iterator[ast.expr]:
+    """What ``node`` gives ``name``, by itself or among several."""
+    for target in node.targets:
+        match target, node.value:
+            case ast.Name(id=own), value if own == name:
+                yield value
+            case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
+                yield from (
+                    v for t, v in zip(names, values, strict=True) if isinstance(t, ast.Name) and t.id == name
+                )
 
 
 def _number(node: ast.AugAssign) -> int:

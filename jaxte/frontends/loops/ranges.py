@@ -129,8 +129,16 @@ class Ranges(Choices):
             raise self.fault(node.test, f"what {own.name} counts from and to depends on data; {NO_BOUND}")
         end = bound + (1 if own.step > 0 else -1) if own.is_inclusive else bound
         body = [*(stop_unless(t) for t in own.others), *own.body]
+        if (self.frame.number, own.name) not in self.forced:
+            self._over_range(node, own.name, (first, end, own.step), body, None)
+            self.frame.end(own.name, f"{own.name} is the counter of a loop that has ended")
+            return
+        # what it counts to is read behind it: a number that each iteration sets
+        reached = f"te.loops: reached by {own.name}"
+        self.statement(assignment(reached, own.first, node))
+        body.append(assignment(reached, own.next(node), node))
         self._over_range(node, own.name, (first, end, own.step), body, None)
-        self.frame.end(own.name, f"{own.name} is the counter of a loop that has ended")
+        self.statement(assignment(own.name, ast.copy_location(ast.Name(reached, ast.Load()), node), node))
 
     def repeated(self, node: ast.While) -> None:
         """A ``while`` over numbers that are known, as ``while n > 1: ...; n //= 2``, written out."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.expressions import Frame, Redo, truth
-from jaxte.frontends.loops.idioms import counted, exchanges, is_handed_over
+from jaxte.frontends.loops.idioms import counted, exchanges
 from jaxte.frontends.loops.inner import Inner, inner
 from jaxte.frontends.loops.program import Program, Variable
 from jaxte.frontends.loops.recorder import Recorder
@@ -41,14 +41,17 @@ def program_of(text: Written, arguments: Mapping[str, Any]) -> Program:
     """
     kinds: dict[object, str] = {}
     forced: set[object] = set()
-    for _ in range(_AGAIN):
+    readings = 0
+    while readings < _AGAIN:
         recorder = Recorder(kinds)
         try:
             reader = Reader(text, recorder, forced, _default_of(arguments), ())
             found = reader.run(arguments)
         except Redo as again:
+            readings += again.key in forced  # one more of the same would be asked for without end
             forced.add(again.key)
             continue
+        readings += 1
         before = dict(kinds)
         for key, variable in recorder.variables.items():
             if variable.is_inferred and variable in recorder.found:
@@ -204,8 +207,8 @@ class Reader(Regions):
                 self.frame.bind(node.name, self.function(node))
             case ast.Assert():
                 self._asserted(node)
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() as value) if self._is_handed_over(
-                value, node
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name() as value) if self.is_handed_over(
+                value.id, node
             ):
                 self.hand_over(name, value, node)
             case ast.Assign(targets=[target], value=value):
@@ -242,12 +245,6 @@ class Reader(Regions):
             return inner(node, self.frame, self.value)
         except DefinitionError as error:
             raise self.fault(node, str(error)) from None
-
-    def _is_handed_over(self, value: ast.Name, node: ast.stmt) -> bool:
-        """Whether a name takes the array of another one within a loop, which is given another one next."""
-        own = self.frame.names.get(value.id)
-        is_array = isinstance(own, Variable) and bool(own.shape)
-        return is_array and is_handed_over(value.id, self.frame.around, node, self.frame.text.tree)
 
     # --- calls of other such functions
 

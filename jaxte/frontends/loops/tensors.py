@@ -79,11 +79,7 @@ class _Making:
             self.made.update(Nesting(block, clocks, self._length, others).made())
             return
         if clocks is None:
-            names = ", ".join(dict.fromkeys(e.name for e in block))
-            raise DefinitionError(
-                f"{program.name}: the order in which {names} are computed follows no clock that te.loops finds: sizes that are symbols, or data as "
-                "indices of what the loop itself writes; give sizes that are known"
-            )
+            raise DefinitionError(f"{program.name}: {_no_clock(block)}")
         steps = self._length(block, clocks)
         longest = max(lag.least for lag in clocks.lags.values())
         if isinstance(steps, Const) and (
@@ -257,6 +253,20 @@ class _Making:
         for equation, tensor in zip(block, group.tensors, strict=False):
             place = own[equation].place(equation.axes)
             self.made[equation] = Made(equation.axes, Read(tensor, place))
+
+
+def _no_clock(block: Sequence[Equation]) -> str:
+    names = ", ".join(dict.fromkeys(e.name for e in block))
+    said = f"the order in which {names} are computed follows no clock that te.loops finds"
+    stands = {e.stand: e.name for e in block}
+    reads = [r for e in block for r in reads_of(e.body) if r.tensor in stands]
+    at_data = next((stands[r.tensor] for r in reads if any(map(reads_of, r.indices))), None)  # type: ignore[index]
+    if at_data is None:
+        return f"{said}; give sizes that are known, in place of symbols"
+    return (
+        f"{said}: {at_data} is read at positions that are data, which the same sweep may have written; if what was there before the sweep is meant, copy it in front "
+        f"of the sweep, as in old = {at_data}.copy(), and read old"
+    )
 
 
 def _is_wide_test(equation: Equation) -> bool:
