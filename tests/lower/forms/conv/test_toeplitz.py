@@ -21,6 +21,7 @@ from tests.lowered import arrays_for, run
 MATRIX, DIAGONALS, FOURIER = "Toeplitz matrix", "sums along diagonals", "Fourier transform"
 BLOCKS = "products of blocks"
 SLICES = "slices of a line"
+TWO_MATRICES = "two Toeplitz matrices"
 FORMS = (MATRIX, DIAGONALS, FOURIER)
 
 
@@ -104,6 +105,60 @@ def test_the_gradient_of_a_kernel_along_one_line_takes_blocks_by_itself() -> Non
     assert forms["dw"] == BLOCKS
     compiled = jax.jit(jax.grad(lambda w, x: jnp.sum(fn(x, w)))).lower(w, x).compile(compiler_options=QUICK)
     assert compiled.memory_analysis().temp_size_in_bytes < 5 * 4 * 16384
+
+
+LONG_BOTH = [
+    {"n": 1, "c": 1, "o": 1, "size": 143, "taps": 80},
+    {"n": 2, "size": 140, "taps": 64, "pad": 5, "mirrored": "k"},
+    {"n": 3, "c": 1, "size": 139, "taps": 68, "pad": -1, "mirrored": "t"},
+    {"size": 90, "taps": 70, "pad": 69, "last": True, "mirrored": "tk", "o": 1},
+]
+
+
+@pytest.mark.parametrize("options", LONG_BOTH, ids=str)
+def test_long_kernels_are_two_matrices(options) -> None:
+    forms, found, expected = forced(adjoints(*conv1d(**options)), TWO_MATRICES)
+    assert forms == [TWO_MATRICES] * 3
+    for value, meaning in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, meaning, rtol=1e-3, atol=1e-3)
+
+
+def long_filters(b: int, n: int, c: int, body):
+    """A function of ``x`` and of a filter as long as it is, and how much XLA holds for its value with gradients, beside both."""
+    s = te.reduce_axis((0, n), "s")
+    fn = te.function(lambda x, h: te.compute((b, n, c), lambda b, t, c: body(x, h, b, t, c, s, n), "y"))
+    rng = np.random.default_rng(0)
+    x, h, H = (rng.normal(size=shape).astype("float32") for shape in ((b, n, c), (n, c), (b, n, c)))
+    both = jax.jit(lambda x, h: jax.vjp(fn, x, h)[1](H))
+    held = both.lower(x, h).compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes
+    return fn, both, (x, h, H), held / (x.nbytes + h.nbytes)
+
+
+@pytest.mark.parametrize(
+    ("names", "body", "matrix"),
+    [
+        (("y", "dx", "dh"), lambda x, h, b, t, c, s, n: te.sum(h[t - s, c] * x[b, s, c], axis=s, where=s <= t), lambda t, s, n: t - s),
+        (("dx", "dh"), lambda x, h, b, t, c, s, n: te.sum(h[s, c] * x[b, t + s, c], axis=s, where=t + s < n), lambda t, s, n: s - t),
+        (("y", "dx"), lambda x, h, b, t, c, s, n: te.sum(x[b, s, c] * h[te.abs(t - s), c], axis=s), lambda t, s, n: abs(t - s)),
+        (("y", "dx", "dh"), lambda x, h, b, t, c, s, n: te.sum(x[b, (t - s) % n, c] * h[s, c], axis=s), lambda t, s, n: (t - s) % n),
+    ],
+    ids=["causal", "ahead", "symmetric", "around"],
+)  # fmt: skip
+def test_a_filter_for_each_channel_as_long_as_the_signal_is_two_matrices(names, body, matrix) -> None:
+    """A convolution for each channel took 40 ms of 512 positions and 16 channels, and one matrix held sixteen megabytes."""
+    b, n, c = 2, 256, 4
+    fn, both, (x, h, H), held = long_filters(b, n, c, body)
+    forms = {c.tensor: c.form for part in fn.explain(x, h).choices.values() for c in part}
+    assert {forms[name] for name in names} == {TWO_MATRICES}
+    assert held < 100
+
+    def plain(x, h):
+        at = matrix(np.arange(n)[:, None], np.arange(n)[None, :], n)
+        return jnp.einsum("tsc,bsc->btc", jnp.where((at >= 0)[:, :, None], h[np.maximum(at, 0)], 0), x)
+
+    y, back = jax.vjp(plain, x, h)
+    for found, right in zip((fn(x, h), *both(x, h)), (y, *back(H)), strict=True):
+        np.testing.assert_allclose(found, right, rtol=1e-3, atol=2e-4)
 
 
 def correlated(shape_x, shape_w, body, out) -> list[te.Tensor]:

@@ -38,6 +38,12 @@ from jaxte.lower.forms.conv.lines.blocks import (
     row_length,
     toeplitz_source,
 )
+from jaxte.lower.forms.conv.lines.both import (
+    TwoMatrices,
+    two_matrices_of,
+    two_matrices_source,
+    two_matrices_work,
+)
 from jaxte.lower.forms.conv.lines.fourier import fourier_source, fourier_spec, fourier_windows, points_of
 from jaxte.lower.forms.conv.lines.toeplitz import (
     LHS,
@@ -125,11 +131,12 @@ def line_slices_work(own: LineSlices) -> Work:
 MATRIX = "Toeplitz matrix"
 DIAGONALS = "sums along diagonals"
 BLOCKS = "products of blocks"
+TWO_MATRICES = "two Toeplitz matrices"
 SLICES = "slices of a line"
 
 
 def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
-    """The matrix of the operand for which it takes less, the product summed along its diagonals, blocks of long lines, and slices of them."""
+    """The matrix of the operand for which it takes less, or of both, the product summed along its diagonals, blocks of long lines, and slices of them."""
     specs = recognise_toeplitz(found.match, wanted.axes, wanted.node.dtype, found.outer, found.guards)
     if isinstance(specs, Refusal):
         return
@@ -146,6 +153,11 @@ def toeplitz_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[
         own = min(blocked, key=lambda b: b.zeros)
         source = partial(blocks_source, own, assign=body.step)
         yield way(body, wanted, BLOCKS, blocks_work(own), own.spec.operands, source)
+    both = [b for b in map(two_matrices_of, specs) if isinstance(b, TwoMatrices)]
+    if both:
+        two = min(both, key=lambda b: b.copied)
+        source = partial(two_matrices_source, two, assign=body.step)
+        yield way(body, wanted, TWO_MATRICES, two_matrices_work(two), two.spec.operands, source)
     sliced = next((s for s in map(line_slices_of, specs) if isinstance(s, LineSlices)), None)
     if sliced is not None:
         source = partial(line_slices_source, sliced, assign=body.step)
