@@ -21,7 +21,7 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
     """The equations in blocks, with their clocks.
 
     If sums in a block leave it without fixed lags, the program is read once more with these additions as writes (those that are summed over all iterations so far), and that is taken unless it computes more; where
-    the block has no clock, as often as there are others. Blocks are asked one after the other: a triangular solve behind an elimination stays a sum.
+    the block has no clock, as often as there are others: first those that are summed over the loop around all of it, which no step of that has as a sum. Blocks are asked one after the other: a triangular solve behind an elimination stays a sum.
     """
     points = PointsOf()
     flow, (blocks, clocks) = _best(flow, points)
@@ -54,7 +54,8 @@ def _next_loose(
     for block, own in zip(blocks, clocks, strict=True):
         if is_open(block) and (own is None or not own.is_fixed):
             every = flow.additions_in(block)
-            more = flow.additions_in(_loose([own])).difference(known) or every.difference(known)
+            loose = flow.additions_over_outermost(block) if own is None else flow.additions_in(_loose([own]))
+            more = loose.difference(known) or every.difference(known)
             if more:
                 return more, own is not None, every
     return None

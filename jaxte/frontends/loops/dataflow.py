@@ -344,6 +344,20 @@ class Dataflow:
         """The numbers of the statements whose additions ``equations`` hold."""
         return {self._statement(s).number for content in self.contents_of(equations) for s in content.added}
 
+    def additions_over_outermost(self, equations: Collection[Equation]) -> set[int]:
+        """The numbers of those whose sums run over the iterations of the loop that stands around all statements of ``equations``."""
+        around = {s.counters[:1] for e in equations if (s := e.statement) is not None}
+        found: set[int] = set()
+        for source in (s for content in self.contents_of(equations) for s in content.added):
+            own = self._statement(source)
+            if (
+                own.counters
+                and around == {own.counters[:1]}
+                and any(a in free_axes(source.at[0]) for a in source.free)
+            ):
+                found.add(own.number)
+        return found
+
     def contents_of(self, equations: Collection[Equation]) -> list[Content]:
         """What arrays hold, of which ``equations`` are."""
         held = {id(e) for e in equations}

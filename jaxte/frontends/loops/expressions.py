@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -109,17 +110,33 @@ def truth(value: Any) -> Any:
 
 
 def names_of_its_own(body: Sequence[ast.stmt], function: ast.FunctionDef) -> list[str]:
-    """The names that the first statement of ``body`` to mention them gives a value, and that stand nowhere else in ``function``."""
+    """The names that the first statement of ``body`` to mention them gives a value, and that stand nowhere else in ``function``.
+
+    So does the first of each iteration of a loop, where no statement outside of that mentions them.
+    """
     inside = {id(n) for own in body for n in ast.walk(own)}
     others = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and id(n) not in inside}
-    found: dict[str, bool] = {}
-    for own in body:
-        names = [n for n in ast.walk(own) if isinstance(n, ast.Name)]
-        first = isinstance(own, ast.Assign) and all(isinstance(t, ast.Name) for t in own.targets)
-        for name in names:
-            set_here = first and sum(n.id == name.id for n in names) == 1 and isinstance(name.ctx, ast.Store)
-            found.setdefault(name.id, set_here)
-    return [name for name, is_set in found.items() if is_set and name not in others]
+    return [name for name in _set_first(body) if name not in others]
+
+
+def _set_first(body: Sequence[ast.AST]) -> list[str]:
+    """The names that the first of ``body`` to mention them gives a value."""
+    mentioned = [[n for n in ast.walk(own) if isinstance(n, ast.Name)] for own in body]
+    count = Counter(name for names in mentioned for name in {n.id for n in names})
+    seen: set[str] = set()
+    found: list[str] = []
+    for own, names in zip(body, mentioned, strict=True):
+        if isinstance(own, ast.Assign):
+            once = Counter(n.id for n in names)
+            here = [n.id for n in names if isinstance(n.ctx, ast.Store) and once[n.id] == 1]
+        elif isinstance(own, (ast.For, ast.While)):
+            head = own.test if isinstance(own, ast.While) else own.iter
+            here = [name for name in _set_first([head, *own.body]) if count[name] == 1]
+        else:
+            here = []
+        found += [name for name in here if name not in seen]
+        seen.update(n.id for n in names)
+    return found
 
 
 class Expressions(ABC):
