@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from math import prod
 
 from jaxte.algebra.signs import with_even_functions
 from jaxte.algebra.sums import operands, operations, value_nodes
@@ -24,7 +25,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.graphs import identical
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.sets.intervals import known
+from jaxte.sets.intervals import extent_of, known
 from jaxte.sets.piecewise_affine import Neighbour, neighbour
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute
@@ -74,6 +75,7 @@ def _places(read: Read) -> Places | None:
 
 _WORTH = 16  # operations that are saved for a tensor that is written and read
 _LEAST = 6  # operations of what is worth a tensor of its own
+_FEWER = 8  # times fewer points at which nothing counts
 _MOST_NODES = 4000  # of all contributions, beyond which nothing is looked for
 
 
@@ -131,13 +133,20 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
         return list(parts)
     table: dict[Expr, Expr] = {}
     values = [part.value for part in parts]
-    for node in _common(values, mirrored(values)):
+    for node in _common(values, mirrored(values) | _of_fewer_points(values, axes)):
         body = substitute(node, table)
         own = tuple(Axis(a.name, 0, a.hi) for a in axes)
         element = substitute(body, dict(zip(axes, own, strict=True)))
         if reads_inside(own, element):
             table[node] = Read(shared_part(f"{name}_{len(table)}", own, element), axes)
     return [replace(part, value=substitute(part.value, table)) for part in parts] if table else list(parts)
+
+
+def _of_fewer_points(values: Sequence[Expr], axes: Sequence[Axis]) -> frozenset[Expr]:
+    """What does not depend on all ``axes``, so that it is computed at few points, wherever it stands: powers of known weights."""
+    most = prod(map(extent_of, (a.extent for a in axes))) // _FEWER
+    nodes = value_nodes(*values)
+    return frozenset(n for n in nodes if prod(extent_of(a.extent) for a in free_axes(n)) <= most)
 
 
 def _common(values: Sequence[Expr], anyway: frozenset[Expr]) -> list[Expr]:

@@ -176,3 +176,46 @@ def test_sums_whose_points_pass_on_to_the_same_elements_share_nothing() -> None:
     y = te.compute((N,), lambda i: te.sum(te.exp(-((x[i] - x[j]) ** 2)) / (1 + x[i] * x[j]), axis=j), "y")
     (dx,) = te.differentiate(y, [x], te.placeholder((N,), name="H"))
     assert not any(isinstance(t, Shared) for t in topological_order([dx]))
+
+
+def spline(x: Callable[[int], Any], t: Any) -> Any:
+    """Catmull and Rom's spline through four points."""
+    a, b, c, d = (x(n) for n in range(4))
+    return 0.5 * (
+        2.0 * b + (c - a) * t + (2.0 * a - 5.0 * b + 4.0 * c - d) * t**2 + (3.0 * b - a - 3.0 * c + d) * t**3
+    )
+
+
+def hermite(x: Callable[[int], Any], t: Any) -> Any:
+    a, b, c = (x(n) for n in range(3))
+    return (2.0 * t**3 - 3.0 * t**2 + 1.0) * a + (3.0 * t**2 - 2.0 * t**3) * b + (t**3 - t**2) * (c - a)
+
+
+def damped(x: Callable[[int], Any], t: Any) -> Any:
+    a, b, c = (x(n) for n in range(3))
+    decay, rise = (te.exp(-t), te.tanh(t)) if isinstance(t, te.Expr) else (np.exp(-t), np.tanh(t))
+    return a + (b - a) * decay * rise + (c - b) * decay * rise
+
+
+@pytest.mark.parametrize("between", [spline, hermite, damped])
+def test_what_known_weights_multiply_is_no_part(
+    between: Callable[..., Any], rng: np.random.Generator
+) -> None:
+    """Powers of eight fractions are computed eight times: nothing over the points of the definition is held for them."""
+    steps, m, n = 8, 5, 12
+    fractions = (np.arange(steps) / steps).astype("float32")
+    x, t = te.placeholder((m, n, 3), name="x"), te.constant(fractions, "t")
+    shape = (m, (n - 3) * steps, 3)
+    y = te.compute(shape, lambda b, i, c: between(lambda k: x[b, i // steps + k, c], t[i % steps]), "y")
+    (dx,) = te.differentiate(y, [x], te.placeholder(shape, name="H"))
+    assert not any(isinstance(own, Shared) for own in topological_order([dx]))
+
+    def plain(x: Any) -> Any:
+        return between(lambda k: x[:, k : n - 3 + k, None], fractions[:, None]).reshape(shape)
+
+    array, h = (rng.standard_normal(own).astype("float32") for own in ((m, n, 3), shape))
+    found, expected = (
+        jax.jit(lambda h, a, f=f: jax.vjp(f, a)[1](h)[0]).lower(h, array).compile(compiler_options=QUICKEST)
+        for f in (te.function([x], y), plain)
+    )
+    np.testing.assert_allclose(found(h, array), expected(h, array), rtol=2e-4, atol=2e-4)
