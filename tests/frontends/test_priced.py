@@ -55,13 +55,36 @@ KEPT = {
         ((16000, 3, 3), (16000, 3, 3)),
     ),
 }
+
+
+def _convolved(x: Any, w: Any) -> Any:
+    return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+
+def _pooled(x: Any) -> Any:
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+
+
+def _pairs(x: Any, y: Any, steps: int) -> Any:
+    """Distances of all pairs, and so many steps with a few numbers, which take no time."""
+    for n in range(steps // 2):
+        y = y * (0.9 + 0.01 * n) + 0.1
+    return jnp.sum(jnp.exp(-jnp.abs(x[:, None] - x[None, :256]))) + jnp.sum(y)
+
+
 POOL = {
     "a pool, whose windows alone take longer than what is raised": (
         lambda x: jnp.sum(
             jax.lax.reduce_window(x, 0.0, jax.lax.add, (1, 2, 2, 1), (1, 2, 2, 1), "VALID") ** 2
         ),
         ((16, 64, 64, 32),),
-    )
+    ),
+    "all but a convolution is raised": (
+        lambda x, w, v: jnp.sum(_pooled(_convolved(x, w)) ** 2 * v),
+        ((2, 64, 64, 16), (3, 3, 16, 16), (1, 32, 32, 1)),
+    ),
+    "many steps of little work": (lambda x, y: _pairs(x, y, 70), ((1024,), (4,))),
+    "few steps of the same work": (lambda x, y: _pairs(x, y, 12), ((1024,), (4,))),
 }
 
 
@@ -130,7 +153,16 @@ def test_left_by_price_though_a_rule_says_that_it_gains() -> None:
 
 @pytest.mark.parametrize(
     ("name", "asked"),
-    [("few numbers", 1), ("layers", 2), ("a softmax", 0), ("tensor square", 3), (next(iter(POOL)), 2)],
+    [
+        ("few numbers", 1),
+        ("layers", 2),
+        ("a softmax", 0),
+        ("tensor square", 3),
+        (next(iter(POOL)), 2),
+        ("all but a convolution is raised", 3),
+        ("many steps of little work", 2),
+        ("few steps of the same work", 3),
+    ],
     ids=lambda own: str(own),
 )
 def test_what_costs_least_is_asked_first(name: str, asked: int, monkeypatch: pytest.MonkeyPatch) -> None:

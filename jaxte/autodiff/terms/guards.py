@@ -191,11 +191,16 @@ def guard(condition: Expr, value: Expr) -> Expr:
 
 
 def _choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | None:
-    """``select(condition, taken, other)`` where None is zero."""
+    """``select(condition, taken, other)`` where None is zero, and what a branch chooses by the condition again is decided."""
     if taken is None and other is None:
         return None
     # A Python zero is weak: it takes the dtype of the other branch.
-    return call(SELECT, condition, *(Const(0.0) if branch is None else branch for branch in (taken, other)))
+    branches = [Const(0.0) if branch is None else branch for branch in (taken, other)]
+    for n, branch in enumerate(branches):
+        while isinstance(branch, Call) and branch.op is SELECT and branch.args[0] is condition:
+            branch = branch.args[n + 1]
+        branches[n] = branch
+    return call(SELECT, condition, *branches)
 
 
 def is_zero(expr: Expr) -> bool:

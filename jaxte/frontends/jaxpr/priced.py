@@ -67,7 +67,9 @@ def cheaper(closed: Any, wanted: Wanted, plan: Plan, planner: Callable[[Choice],
         left = candidate(planner(Choice.NOTHING).plan(closed, wanted))
         best = best.or_faster(left, paces, asked.taken_back)
         _tell((e for e in left.plan.kept if e.fate in GAINING), "as it stands it is faster by estimate")
-    if number > asked.most_steps or _kept(best.amounts, paces) > asked.most_kept:
+    if number > asked.most_steps or best.seconds(paces) < asked.each * number:
+        return best.plan
+    if _kept(best.amounts, paces) > asked.most_kept or _only_products_left(best.plan):
         return best.plan
     everything = planner(Choice.EVERYTHING).plan(closed, wanted)
     if everything.places == plan.places:
@@ -80,6 +82,12 @@ def cheaper(closed: Any, wanted: Wanted, plan: Plan, planner: Callable[[Choice],
         "raised with what is around it, which is faster by estimate",
     )
     return replace(everything, priced=Priced(best.seconds(paces), raised.seconds(paces)))
+
+
+def _only_products_left(plan: Plan) -> bool:
+    """Whether regions have all but products, convolutions and views, beside which everything gains nothing."""
+    left = (step for entry in plan.kept for step in entry.steps if not step.is_known)
+    return bool(plan.places) and all(step.name in (*MOVES, *_PRODUCTS) for step in left)
 
 
 def _tell(entries: Iterable[Equation], reason: str) -> None:

@@ -74,6 +74,7 @@ class Asked:
         least: seconds, below which what is saved of a call takes thousands of calls to make up for deriving another program.
         passes: times that a gradient may take as long as its function, of which alone the price costs nothing.
         both: times that value and gradient take at least as long as the function, by JAX's transposes.
+        each: seconds for each step of such a function: deriving one takes some 10 ms, which less than this makes up for in more than a thousand calls.
         most_steps: of a function whose derivative is derived to find out, without its views.
         most_kept: part of the time in what no program does faster, such as large products and scatters to positions that are data.
     """
@@ -83,6 +84,7 @@ class Asked:
     least: float
     passes: float
     both: float
+    each: float
     most_steps: int
     most_kept: float
 
@@ -129,6 +131,7 @@ CPU_ASKED = Asked(
     least=5e-4,
     passes=5.0,
     both=1.5,  # 1.55 to 26 for 40 functions of the raised corpus, of which it decides 31 as their prices do
+    each=1e-5,
     most_steps=100,
     most_kept=0.6,
 )
