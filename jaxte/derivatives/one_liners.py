@@ -65,6 +65,10 @@ def clip_gradient(x: Tensor | AnnotatedArray, lo: float, hi: float) -> Tensor:
     own = _checked(x, "te.clip_gradient")
     _check_number(lo, "the lower bound of te.clip_gradient")
     _check_number(hi, "the upper bound of te.clip_gradient")
+    if not lo <= hi:
+        raise ArgumentError(
+            f"te.clip_gradient({own.name}, {lo}, {hi}): no number lies between; give the lower bound first"
+        )
     return _passed(own, f"clipped_{own.name}", (own,), lambda out, inputs, head: [clip(head, lo, hi)])
 
 

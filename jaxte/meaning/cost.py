@@ -158,6 +158,9 @@ def _size(size: Any) -> str:
 def _number(value: Any, size: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ArgumentError(f"the size {size} of te.cost is {described(value)}; give an integer")
+    least = size.least if isinstance(size, Var) else 1
+    if value < least:
+        raise ArgumentError(f"the size {size} of te.cost is {value}; give an integer of at least {least}")
     return int(value)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any, Protocol, TypeAlias, overload
 
-from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.expr import (
     Axis,
@@ -119,7 +119,7 @@ def compute(
     body: Any = fn
     if callable(shape) and (fn is None or isinstance(fn, str)):
         extents, body, name = None, shape, fn if name is None else name
-    label = "T" if name is None else str(name)
+    label = "T" if name is None else one_of_type(name, str, "the name of a te.compute", "a string")
     axes = _axes_of(extents, body, label)
     result = evaluated(body, *axes)
     if not isinstance(result, (tuple, list)):

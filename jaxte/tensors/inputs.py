@@ -73,7 +73,7 @@ def placeholder(
         >>> Q = te.placeholder((8,), "int32", "Q")
         >>> P = te.placeholder((8,), "int32", "P", facts=te.facts.permutation(inverse=Q))
     """
-    label = "X" if name is None else str(name)
+    label = "X" if name is None else one_of_type(name, str, "the name of a te.placeholder", "a string")
     return assume(Placeholder(label, check_shape(shape, label), dtypes.dtype_name(dtype)), facts)
 
 

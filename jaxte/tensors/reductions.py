@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from jaxte.lang import dtypes
-from jaxte.lang.checks import wants_arguments
+from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, IndexExpressionError, ShapeError
 from jaxte.lang.expr import (
     TRUE,
@@ -56,6 +56,8 @@ def reduce_axis(bounds: tuple[Extent, Extent] | Sequence[Extent], name: str | No
         raise ShapeError(
             f"reduce_axis {label}: give the range as a pair, {pair}, not {bounds!r}; te.axis('k') has the range that follows from its reads"
         )
+    if name is not None:
+        one_of_type(name, str, "the name of a te.reduce_axis", "a string")
     lo, hi = (_bound(b, label) for b in bounds)
     least, most = _extreme(lo, largest=False), _extreme(hi, largest=True)
     extent = normal(most - least)

@@ -11,12 +11,13 @@ import jaxte as te
 
 X = te.placeholder((34, 4), name="X")
 V = te.placeholder((8,), name="V")
+M = te.var("m", at_least=4)
 I = te.placeholder((8,), "int32", name="I")  # noqa: E741
 k = te.reduce_axis((0, 4), "k")
 
 
-def define(fn, shape=(8,)):
-    return lambda: te.compute(shape, fn, "Y")
+def define(fn, shape=(8,), name="Y"):
+    return lambda: te.compute(shape, fn, name)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,37 @@ def define(fn, shape=(8,)):
         (define(lambda i: V[i] if V[i] > 0 else 0.0), te.DefinitionError, "truth value.*te.select"),
         (define(lambda i: te.const(np.ones(2))), te.DefinitionError, "takes a number, not ndarray"),
         (define(lambda i: te.const(300, "int8")), te.DefinitionError, "int8 holds -128 to 127"),
+        (define(lambda i: I[i] ** -1), te.DtypeError, "an integer has no power -1.*te.cast"),
+        (lambda: I ** (-2), te.DtypeError, "an integer has no power -2"),
+        (
+            lambda: te.recurrence((8,), lambda h, t: h[t - 1] + I[t], init=0.7, dtype="int32", name="h"),
+            te.DtypeError,
+            "init of h is `0.7` of dtype float32, h is int32; cast init with te.cast",
+        ),
+        (
+            lambda: te.recurrence((8,), lambda h, t: h[t - 1] + I[t], init=V, dtype="int32"),
+            te.DtypeError,
+            "init of h is `V.*` of dtype float32, h is int32",
+        ),
+        (
+            lambda: te.recurrence((8,), lambda h, t: h[t - 1] + V[t], init=0.0, name=3),
+            te.ArgumentError,
+            "a name of te.recurrence is int 3; give a string",
+        ),
+        (define(lambda i: V[i], (8,), 3), te.ArgumentError, "the name of a te.compute is int 3; give a string"),
+        (lambda: te.placeholder((3,), name=3), te.ArgumentError, "the name of a te.placeholder is int 3"),
+        (lambda: te.reduce_axis((0, 3), name=3), te.ArgumentError, "the name of a te.reduce_axis is int 3"),
+        (lambda: te.clip_gradient(V, 1, -1), te.ArgumentError, r"te.clip_gradient\(V, 1, -1\): no number lies"),
+        (
+            lambda: te.cost(te.compute((te.var("n"),), lambda i: 1.0), {"n": 0}),
+            te.ArgumentError,
+            "the size n of te.cost is 0; give an integer of at least 1",
+        ),
+        (
+            lambda: te.cost(te.compute((M,), lambda i: 1.0), {M: 3}),
+            te.ArgumentError,
+            "the size m of te.cost is 3; give an integer of at least 4",
+        ),
         (define(lambda i: te.const(-1, "uint8")), te.DefinitionError, "uint8 holds 0 to 255"),
         (define(lambda i: te.const(float("nan"), "int32")), te.DefinitionError, "int32 holds"),
         (define(lambda i: sum(V)), te.DefinitionError, "cannot be iterated"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from jaxte.lang import dtypes
-from jaxte.lang.errors import DefinitionError, IndexExpressionError, TruthValueError
+from jaxte.lang.errors import DefinitionError, DtypeError, IndexExpressionError, TruthValueError
 from jaxte.lang.graphs import NOTHING, free_in
 from jaxte.lang.nodes.interning import Scalar, intern, references
 from jaxte.lang.numbers import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
@@ -25,6 +25,7 @@ from jaxte.lang.operators import (
     MOD,
     NOT,
     OR,
+    POWER,
     SELECT,
     AnnotatedArray,
     Op,
@@ -237,6 +238,8 @@ def call(op: Op, *args: Any) -> Expr:
     folded = _fold(op, exprs, dtype)
     if folded is not None:
         return folded
+    if op is POWER and dtypes.is_integer(dtype):
+        _check_exponent(exprs[1])
     return intern(
         Call,
         (op.name, op.result, *map(id, exprs)),
@@ -249,6 +252,13 @@ def call(op: Op, *args: Any) -> Expr:
             "weak": weak,
         },
     )
+
+
+def _check_exponent(exponent: Expr) -> None:
+    """Refuses a known exponent of an integer that is negative, as JAX does where the code runs."""
+    value = exponent.value if isinstance(exponent, Const) else 0
+    if isinstance(value, int) and value < 0:
+        raise DtypeError(f"an integer has no power {value}; cast it to a floating dtype with te.cast first")
 
 
 def _meeting(op: Op, args: tuple[Expr, ...]) -> tuple[Expr, ...]:

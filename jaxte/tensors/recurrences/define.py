@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from jaxte.lang import dtypes
-from jaxte.lang.checks import described, wants_arguments
+from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, RangeError, ShapeError
-from jaxte.lang.expr import Axis, Expr, Read, ScalarLike, as_expr, cast
+from jaxte.lang.expr import Axis, Const, Expr, Read, ScalarLike, as_expr, cast
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.sets.affine import normal
@@ -255,7 +255,7 @@ class _Given:
             axes = new_axes((*rest[:place], length, *rest[place:]), names)
             shift = 0 if self.reverse else as_expr(extent) - length
             at = [a + shift if n == place else a for n, a in enumerate(axes)]
-            return defined([label], axes, [cast(Read(init, at), state.dtype)])[0]
+            return defined([label], axes, [_begun(Read(init, at), state)])[0]
         axes = new_axes((*rest[:place], length, *rest[place:]), names)
         others = [a for n, a in enumerate(axes) if n != place]
         if isinstance(init, Tensor):
@@ -267,7 +267,7 @@ class _Given:
             value: Any = Read(init, others)
         else:
             value = evaluated(init, *others) if callable(init) else init
-        return defined([label], axes, [cast(check_result(value, label), state.dtype)])[0]
+        return defined([label], axes, [_begun(check_result(value, label), state)])[0]
 
     def _check_init(self, init: Tensor, place: int, rest: Shape, state: State, length: int) -> None:
         own = (*init.shape[:place], *init.shape[place + 1 :])
@@ -277,6 +277,18 @@ class _Given:
                 f"init of {state.name} has shape {shape_text(init.shape)}; along axis {place} it holds the {length} values that {state.name} looks "
                 f"back at, and the other extents are {shape_text(rest)}"
             )
+
+
+def _begun(value: Expr, state: State) -> Expr:
+    """What stands before the first position in the dtype of ``state``, unless that would lose a fraction."""
+    number = value.value if isinstance(value, Const) else None
+    is_whole = isinstance(number, float) and number.is_integer()
+    if dtypes.is_inexact(value.dtype) and not dtypes.is_inexact(state.dtype) and not is_whole:
+        raise DtypeError(
+            f"init of {state.name} is `{text(value)}` of dtype {value.dtype}, {state.name} is {state.dtype}; cast init with te.cast, or give a "
+            "floating dtype"
+        )
+    return cast(value, state.dtype)
 
 
 def _given(shape: Any, fn: Any, init: Any, axis: Any, reverse: Any, dtype: Any, name: Any) -> _Given:
@@ -321,7 +333,7 @@ def _given(shape: Any, fn: Any, init: Any, axis: Any, reverse: Any, dtype: Any, 
         tuple(shapes),
         fns,
         tuple(axes),
-        tuple(str(n) for n in names),
+        tuple(one_of_type(n, str, "a name of te.recurrence", "a string") for n in names),
         tuple(inits),
         tuple(None if k is None else dtypes.dtype_name(k) for k in kinds),
         tuple(places),
@@ -365,7 +377,10 @@ def _each(value: Any, count: int, what: str) -> list[Any]:
             )
         return list(value)
     if what == "name" and count > 1:
-        return [f"{value}_{n}" for n in range(count)]
+        own = one_of_type(
+            value, str, "the name of te.recurrence", "a string, or a tuple of one for each tensor"
+        )
+        return [f"{own}_{n}" for n in range(count)]
     return [value] * count
 
 

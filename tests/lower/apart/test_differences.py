@@ -68,6 +68,23 @@ def test_far_from_zero_as_exact_as_the_difference() -> None:
     assert off < 4 * plain_off
 
 
+@pytest.mark.parametrize("features", [2, 3, 8])
+def test_gradients_of_narrow_kernels_over_few_features_are_those_of_the_difference(features: int) -> None:
+    """Points are 200 times as far apart as a kernel reaches."""
+    x, y = (200 * points(n, features, n) / features**0.5 for n in (60, 300))
+    y[:50] = x[:50] + 0.3 * points(50, features, seed=2)
+    kernel = lambda d: te.exp(-0.5 * d)  # noqa: E731
+    plain = lambda x, y: jnp.sum(jnp.exp(-0.5 * jnp.sum((x[:, None] - y[None]) ** 2, -1)))  # noqa: E731
+    own, of_jax = (jax.grad(f)(x, y) for f in (te.function(pushed(kernel)), plain))
+    with jax.enable_x64(True):
+        exact = np.asarray(jax.grad(plain)(np.float64(x), np.float64(y)))
+    off, plain_off = (float(np.abs(np.float64(a) - exact).max()) for a in (own, of_jax))
+    assert off < 2 * plain_off + 4 * np.finfo("float32").eps * np.abs(exact).max()
+    asked = te.explain(te.function(weighted), np.ones((60, 300), "float32"), x, y)
+    assert APART not in rewritten(asked)
+    assert APART not in refused(asked) or "few features" in refused(asked)[APART]
+
+
 @pytest.mark.parametrize(
     ("kernel", "is_taken"),
     [
