@@ -58,6 +58,9 @@ def test_buffers_that_rotate_agree_with_numpy_and_with_differences(fn) -> None:
 def test_a_loop_hands_on_the_steps_that_it_reads_and_no_buffer() -> None:
     source = te.source(te.loops(waves), np.ones((6, 5), "float32")).split("def forward_with_residuals")[0]
     assert "now_before, before_before = before\n" in source
+    assert (
+        "where(t" not in source
+    )  # whether there is a step before: the loop begins with the arrays, which are read at places beside the element
 
 
 def both_used(u):

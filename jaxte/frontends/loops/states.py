@@ -13,10 +13,10 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, 
 from jaxte.lang.functions import select
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL, GREATER_EQUAL, SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute, with_indices
 from jaxte.sets.affine import from_linear, linear, normal
-from jaxte.sets.index_forms import difference, linear_or_none
-from jaxte.sets.intervals import at_most, highest, lowest, nonnegative
+from jaxte.sets.index_forms import difference, is_index, linear_or_none
+from jaxte.sets.intervals import at_most, highest, index_stays_in, lowest, nonnegative, surely_inside
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.node import State
 from jaxte.tensors.recurrences.starts import guarded_read
@@ -142,8 +142,8 @@ def with_starts(bodies: Sequence[Expr], states: Sequence[State]) -> list[Expr]:
     for node, (state, read, other) in choices.items():
         start = starts.get(state)
         if start is not None:
-            place = dict(zip(start.axes[1:], read.indices[1:], strict=True))
-            if substitute(start.body, place) is other:
+            place: dict[Expr, Expr] = dict(zip(start.axes[1:], read.indices[1:], strict=True))
+            if _moved(start.body, place) is _moved(other, {}):
                 table[node] = guarded_read(state, 0, read, start, False)
     return [rewrite(body, lambda node: table.get(node, node)) for body in bodies] if table else list(bodies)
 
@@ -155,6 +155,9 @@ def _of_first(node: Expr, states: Sequence[State]) -> Read | None:
     test, taken, _ = node.args
     if not isinstance(taken, Read) or not among(taken.tensor, states):
         return None
+    places = zip(taken.indices[1:], taken.tensor.shape[1:], strict=True)
+    if not all(isinstance(i, Axis) or (is_index(i) and index_stays_in(i, as_expr(e))) for i, e in places):
+        return None
     if not isinstance(test, Call) or test.op is not GREATER_EQUAL:
         return None
     own, found = linear_or_none(taken.indices[0]), difference(test)
@@ -164,9 +167,16 @@ def _of_first(node: Expr, states: Sequence[State]) -> Read | None:
     return taken if rest.is_constant and not rest.constant else None
 
 
+def _moved(body: Expr, table: Mapping[Expr, Expr]) -> Expr:
+    """``body`` with other expressions for some of its axes, and positions in one form."""
+    return with_indices(substitute(body, table), lambda i: normal(i) if is_index(i) else i)
+
+
 def _start(state: State, read: Read, other: Expr) -> Compute | None:
-    """A tensor of what ``other`` is at each element of the state, where that is read at plain axes."""
-    axes = [a for a in read.indices[1:] if isinstance(a, Axis)]
+    """A tensor of what ``other`` is at each element of the state, where that is read a fixed number of places behind each of its axes."""
+    forms = [None if reads_of(i) else linear_or_none(i) for i in read.indices[1:]]
+    single = [f for f in forms if f is not None and len(f.terms) == 1]
+    axes = [a for f in single for a in f.terms if isinstance(a, Axis) and f.coefficient(a) == 1]
     if len(axes) < len(read.indices) - 1 or len(set(axes)) < len(axes):
         return None
     if any(isinstance(r.tensor, State) for r in reads_of(other)) or set(free_axes(other)) - set(axes):
@@ -175,6 +185,9 @@ def _start(state: State, read: Read, other: Expr) -> Compute | None:
         return None
     first = Axis("t", 0, as_expr(1))
     own = tuple(Axis(a.name, 0, as_expr(e)) for a, e in zip(axes, state.shape[1:], strict=True))
-    body = substitute(other, dict(zip(axes, own, strict=True)))
+    shifts = {n: f.constant for n, f in enumerate(forms) if f is not None and f.constant}
+    body = _moved(other, {a: own[n] - shifts.get(n, 0) for n, a in enumerate(axes)})
+    if shifts and not all(map(surely_inside, reads_of(body))):
+        return None
     (made,) = defined([f"{state.name}_init"], (first, *own), [body])
     return made
