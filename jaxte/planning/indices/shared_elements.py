@@ -270,13 +270,16 @@ def _fill(places: Sequence[_Place], lows: Sequence[int], highs: Sequence[int]) -
 
 def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     """The tensor for ``places``, and for each of its axes which position it is, and where that begins; None where it gains nothing."""
-    if len(places) < 2:
+    if not places:
+        return None
+    again = sum(p.points for p in places if _is_operand(p))
+    if len(places) < 2 and not again:
         return None
     first = places[0]
     lows, highs = _hull(places)
     count = prod(high - low for low, high in zip(lows, highs, strict=True))
     size = count * dtypes.width(first.key.dtype)
-    if not _LEAST_BYTES <= size <= _MOST_BYTES or count * _FEWER > sum(p.points for p in places):
+    if not _LEAST_BYTES <= size <= _MOST_BYTES or count * _FEWER > again + sum(p.points for p in places):
         return None
     if reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
         return None
@@ -304,6 +307,22 @@ def _axis_of(position: Linear) -> Axis:
 def is_kept(tensor: Tensor) -> bool:
     """Whether ``tensor`` is what several places compute, and is rather kept than computed again: XLA finds the functions of it that the forward pass took."""
     return isinstance(tensor, Shared) and not reads_windows(tensor.body)
+
+
+def _is_operand(place: _Place) -> bool:
+    """Whether ``place`` is one matrix of a product of them: an array in any case, which what flows back to the other one is multiplied by, too."""
+    body, axes = place.tensor.body, set(free_axes(place.node))
+    if not isinstance(body, Reduce) or body.reducer.name != "sum" or body.where is not TRUE:
+        return False
+    factors = [f.expr for f in product_of(body.exprs[0]).factors]
+    others = [f for f in factors if f is not place.node]
+    return (
+        len(others) == 1 == len(factors) - 1
+        and bool(reads_of(others[0]))
+        and any(not among(a, body.axes) for a in axes)
+        and any(among(a, body.axes) for a in axes.intersection(free_axes(others[0])))
+        and not axes <= set(free_axes(others[0]))
+    )
 
 
 def _is_weight_of_as_many(place: _Place) -> bool:
