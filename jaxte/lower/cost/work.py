@@ -109,6 +109,8 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
         own += Work(stream=2 * gathered * width * everywhere, kernel=gathered)
     if facts is not None and facts.pads_rows:
         own += Work(stream=width * taps * _padding(axes, node, facts.lanes))
+    if facts is not None:
+        own += Work(tap=(times_of_channels(axes, node, facts) - 1) * everywhere)
     terms = taps * points(a for a in node.axes if not among(a, shifted))
     if len(shifted) < 2 and terms <= MOST_TERMS and _is_elementwise(node, shifted):
         return own + Work(tap=everywhere, transcendental=calls)
@@ -162,6 +164,32 @@ def _padding(axes: Sequence[Axis], node: Reduce, lanes: int) -> float:
     ]
     low = min((d.base for d in digits if d.base), default=lanes)
     return points(axes) * lanes / low if low < lanes else 0.0
+
+
+def times_of_channels(axes: Sequence[Axis], node: Reduce, facts: Platform) -> float:
+    """How often as long as others elements take that are multiplied by the filter of a channel, in registers that are half empty twice as long."""
+    if facts.channel_taps == 1 or not _has_channels(axes, node):
+        return 1.0
+    last = extent_of(axes[-1].extent)
+    return facts.channel_taps * min(2.0, -(-last // facts.lanes) * facts.lanes / last)
+
+
+def _has_channels(axes: Sequence[Axis], node: Reduce) -> bool:
+    """Whether a product of two tensors is a convolution in which each channel has a filter for itself, or the gradient of such a filter.
+
+    Of what is added in an index the result has one axis, the sum the other, and the factor without that index one of these; a further axis of the result is in
+    both factors.
+    """
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    if len(inner) != 2 or node.reducer.name != "sum":
+        return False
+    forms = [f for f in forms_of([*node.exprs]) if len(f.axes) > 1 and not _are_digits(f)]
+    moved = frozenset(a for form in forms for a in form.axes)
+    own = [frozenset(free_axes(f.expr)) for f in inner]
+    halves = all(len(f.axes) == 2 and sum(among(a, axes) for a in f.axes) == 1 for f in forms)
+    apart = all(any(len(o & frozenset(f.axes)) == 1 for o in own) for f in forms)
+    channels = [a for a in axes if a in own[0] & own[1] and a not in moved]
+    return bool(forms) and halves and apart and bool(channels)
 
 
 def gathered_rows(axes: Sequence[Axis], node: Reduce) -> list[Read]:
