@@ -180,9 +180,18 @@ def check(
             check_differences(p, derived)
         return notes
 
+    def evaluated(feeds: Arrays) -> list[np.ndarray]:
+        arrays = [feeds[p.head], *(feeds[t] for t in p.inputs)]
+        value, own, *_ = compiled_run(run, arrays, optimised, closed)
+        return [np.asarray(value), *map(np.asarray, own)]
+
+    found = compiled_run(run, given, optimised, closed)
     try:
-        return compare(compiled_run(run, given, optimised, closed))
+        return compare(found)
     except AssertionError:
+        is_single = p.output.dtype == "float32"  # in which a sine of what is large has few digits
+        if is_single and is_rounding(p, evaluated(p.feeds), [expected, *derived], evaluated):
+            return {"cancelled"}
         if not has_extremum([p.output, *p.adjoints]):
             raise
         # XLA may compute an element twice and round it in two ways (a fused multiplication and addition), so that no
@@ -205,8 +214,9 @@ def check_nodes(p: Pullback, tolerance: float = 1e-9, at_ties: bool = False) -> 
         return evaluate_program(lowered, [feeds[t] for _, t in lowered.params])
 
     value, *own = evaluated(p.feeds)
-    notes = compare_values(value, expected, tolerance)
+    notes: set[str] = set()
     try:
+        notes |= compare_values(value, expected, tolerance)
         notes |= compare_adjoints(p.variables, derived, [own], tolerance, np.isfinite(expected).all())
     except AssertionError:
         if not is_rounding(p, [value, *own], [expected, *derived], evaluated):
@@ -228,7 +238,9 @@ def is_rounding(
     spread = [np.zeros(f.shape) for f in found]
     for _ in range(6):
         moved = {
-            t: x * (1 + 4 * np.finfo(x.dtype).eps * rng.uniform(-1, 1, x.shape)) if x.dtype.kind == "f" else x
+            t: (x * (1 + 4 * np.finfo(x.dtype).eps * rng.uniform(-1, 1, x.shape))).astype(x.dtype)
+            if x.dtype.kind == "f"
+            else x
             for t, x in p.feeds.items()
         }
         again = [interpreted(t, moved) for t in (p.output, *p.adjoints)]
