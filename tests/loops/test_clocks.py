@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.loops import clocks
+from jaxte.frontends.loops import clocks, flows
 from jaxte.sets.domain import IntegerSet
+from npbench.applications import ludcmp
 from npbench.kernels import nussinov
 
 
@@ -50,3 +51,17 @@ def test_what_readings_have_in_common_is_asked_once(monkeypatch, fn, shape, sets
     monkeypatch.setattr(clocks, "IntegerSet", Counted)
     te.loops(fn).builder(te.placeholder(shape, name="x", dtype="float64"))
     assert 0 < asked["sets"] <= sets and 0 < asked["maxima"] <= maxima
+
+
+def test_the_flow_of_an_array_is_asked_again_only_where_its_writes_are_others(monkeypatch) -> None:
+    """Five readings, of 104 reads in all."""
+    asked = []
+
+    class Counted(flows.Flow):
+        def __init__(self, reads, writes, additions):
+            asked.extend(reads)
+            super().__init__(reads, writes, additions)
+
+    monkeypatch.setattr(flows, "Flow", Counted)
+    te.loops(ludcmp).builder(te.placeholder((8, 8), name="A"), te.placeholder((8,), name="b"))
+    assert 0 < len(asked) <= 70

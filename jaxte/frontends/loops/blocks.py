@@ -26,14 +26,14 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
     points = PointsOf()
     flow, (blocks, clocks) = _best(flow, points)
     if any(c.shared and not c.around for c in flow.contents_of(_open_equations(blocks))):
-        apart, rows = _best(Dataflow(flow.program, nested=True), points, nested=True)
+        apart, rows = _best(Dataflow(flow.program, nested=True, flows=flow.flows), points, nested=True)
         if elements(_open_equations(rows[0])) < elements(_open_equations(blocks)):
             flow, (blocks, clocks) = apart, rows
     plain: set[int] = set()
     left: set[int] = set()  # additions that stay sums
     while (found := _next_loose(flow, blocks, clocks, plain | left)) is not None:
         more, has_clocks, of_block = found
-        other, rows = _best(Dataflow(flow.program, plain | more), points, plain | more)
+        other, rows = _best(Dataflow(flow.program, plain | more, flows=flow.flows), points, plain | more)
         if has_clocks and (
             _loose_blocks(*rows) >= _loose_blocks(blocks, clocks) or _is_leaner(blocks, rows[0])
         ):
@@ -77,7 +77,7 @@ def _best(
     wholes = any(content.around for content in flow.contents_of(_open_equations(found[0])))
     if not _loose_blocks(*found)[1] or not wholes:
         return flow, found
-    flow = Dataflow(flow.program, plain, nested, whole=False)
+    flow = Dataflow(flow.program, plain, nested, False, flow.flows)
     return flow, _scheduled(flow, points)
 
 

@@ -32,7 +32,7 @@ def check(flow: Dataflow) -> None:
     undefined: set[Statement] = set()
     for statement in flow.program.statements:
         for read in flow.cells(statement):
-            labels = flow.flow.labels(flow.reads[statement, read])
+            labels = flow.flow(flow.reads[statement, read]).labels(flow.reads[statement, read])
             seen = [own for n in labels if isinstance(own := by_label[n], Statement) and own in undefined]
             _check_written(flow, statement, read, seen, undefined)
     for variable, access in flow.outputs.items():
@@ -49,7 +49,7 @@ def _check_covered(flow: Dataflow, region: Marked, by_label: Mapping[str, Statem
         variable = flow.variable_of(read)
         if statement.number not in own - {*region.inputs} or not is_inexact(variable.dtype):
             continue
-        for label in flow.flow.labels(access):
+        for label in flow.flow(access).labels(access):
             source = by_label[label]
             if not isinstance(source, Statement) or source.number not in own:
                 raise statement.spans.get(read, statement.span).fault(
@@ -63,7 +63,7 @@ def _check_apart(flow: Dataflow, region: Marked, by_label: Mapping[str, Statemen
     own = {*region.gradient, *region.adjoints}
     reads = [(s.number, flow.variable_of(r), a) for (s, r), a in flow.reads.items()]
     for number, variable, access in (*reads, *((-1, v, a) for v, a in flow.outputs.items())):
-        for source in (by_label[n] for n in flow.flow.labels(access)):
+        for source in (by_label[n] for n in flow.flow(access).labels(access)):
             if number not in own and isinstance(source, Statement) and source.number in own:
                 raise source.span.fault(
                     f"the gradient of a region writes {variable.name}, which is read outside of it; write to names of its own, and to the adjoints of the inputs"
@@ -73,7 +73,7 @@ def _check_apart(flow: Dataflow, region: Marked, by_label: Mapping[str, Statemen
 def _check_range(
     flow: Dataflow, statement: Statement, access: Access, variable: Variable, span: Span, what: str
 ) -> None:
-    wrong = flow.flow.outside(access, [as_expr(e) for e in variable.shape])
+    wrong = flow.flow(access).outside(access, [as_expr(e) for e in variable.shape])
     if wrong is None:
         return
     point, place = wrong
@@ -97,7 +97,7 @@ def _check_written(
 ) -> None:
     """That what is read was written: of a choice by data, by the end of both of its branches."""
     access, variable = flow.reads[statement, read], flow.variable_of(read)
-    point, keeps = flow.flow.unwritten(access), statement.only_keeps(read)
+    point, keeps = flow.flow(access).unwritten(access), statement.only_keeps(read)
     if keeps and statement.complete:
         if (point is not None or seen) and not statement.finishes:
             undefined.add(statement)
@@ -119,7 +119,7 @@ def _check_written(
 
 
 def _check_returned(flow: Dataflow, variable: Variable, access: Access) -> None:
-    point = flow.flow.unwritten(access)
+    point = flow.flow(access).unwritten(access)
     if point is None:
         return
     message = f"{_shown(access.indices, point, variable)} is returned and was never written; make the array by np.zeros, or write all of its elements"

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
 from jaxte.frontends.loops.branches import overwritten
+from jaxte.frontends.loops.flows import Flows
 from jaxte.frontends.loops.program import Cell, Equation, Program, Stand, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
 from jaxte.lang.budget import Exhausted
@@ -34,11 +35,18 @@ class Dataflow:
         plain: numbers of statements of which additions are taken for what they are written as, a new value.
         nested: whether reads of more elements than another sees are equations of their own, of which the other is a part.
         whole: whether what several reads of an iteration see of a whole array is one equation.
+        flows: what other readings of the program have found.
     """
 
     def __init__(
-        self, program: Program, plain: Collection[int] = (), nested: bool = False, whole: bool = True
+        self,
+        program: Program,
+        plain: Collection[int] = (),
+        nested: bool = False,
+        whole: bool = True,
+        flows: Flows | None = None,
     ) -> None:
+        self.flows = Flows() if flows is None else flows
         self._is_nested = nested
         self._has_wholes = whole
         self.program = program
@@ -51,7 +59,7 @@ class Dataflow:
             for n, read in enumerate(self.cells(statement)):
                 self.reads[statement, read] = self._read_access(statement, read, n)
         self.outputs = {v: self._whole(f"O{n}", v, _LAST) for n, v in enumerate(program.results)}
-        self.flow = self._asked()
+        self._by_array = self._asked()
         self._keeps = {a for (s, read), a in self.reads.items() if s.complete and s.only_keeps(read)}
         self._unkept = self._overwritten()
         self._contents = self._found()
@@ -88,14 +96,16 @@ class Dataflow:
         axes, indices, table = list(statement.axes), list(read.indices), {}
         for place, index in enumerate(indices):
             if reads_of(index):
-                axis = Axis(f"{variable.name}_{place}", 0, variable.shape[place])
+                axis = self.flows.axis(
+                    statement.number, read, place, f"{variable.name}_{place}", variable.shape[place]
+                )
                 axes.append(axis)
                 table[axis] = index
                 indices[place] = axis
         given = statement.guards.get(read, ((),))
         either = reduce(logical_or, (conjunction(g) for g in given))
         conditions = (*statement.conditions, *([] if either is TRUE else [either]))
-        access = Access(
+        access = self.flows.access(
             f"R{statement.number}_{n}",
             tuple(axes),
             conditions,
@@ -106,11 +116,11 @@ class Dataflow:
         self._indices[access] = table
         return access
 
-    def _asked(self) -> Flow:
+    def _asked(self) -> dict[str, Flow]:
         writes: list[Access] = []
         additions: list[Access] = []
         for statement in self.program.statements:
-            own = Access(
+            own = self.flows.access(
                 f"W{statement.number}",
                 statement.axes,
                 statement.conditions,
@@ -126,12 +136,16 @@ class Dataflow:
                 self.writes[own] = variable
                 writes.append(own)
         try:
-            return Flow([*self.reads.values(), *self.outputs.values()], writes, additions)
+            return self.flows.by_array([*self.reads.values(), *self.outputs.values()], writes, additions)
         except Exhausted:
             raise DefinitionError(
                 f"{self.program.name}: which write each of its {len(self.reads)} reads sees takes too long to find; make several functions of it, "
                 "each with @te.loops, and call one after the other in JAX"
             ) from None
+
+    def flow(self, access: Access) -> Flow:
+        """The flow of the array that ``access`` is to."""
+        return self._by_array[access.array]
 
     def _overwritten(self) -> set[Statement]:
         """Statements whose element another branch of a choice by data writes, too, so that it need not be kept."""
@@ -141,14 +155,18 @@ class Dataflow:
             access.label: source for access, source in self.writes.items() if isinstance(source, Statement)
         }
         seen = {
-            key: [own[n] for n in self.flow.labels(access) if n in own] for key, access in self.reads.items()
+            key: [own[n] for n in self.flow(access).labels(access) if n in own]
+            for key, access in self.reads.items()
         }
         return overwritten(self.program.statements, seen)
 
     def _whole(self, label: str, variable: Variable, time: int) -> Access:
-        axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(variable.shape))
+        axes = tuple(
+            self.flows.axis(time, Read(variable.cell, [as_expr(0)] * len(variable.shape)), n, f"i{n}", extent)
+            for n, extent in enumerate(variable.shape)
+        )
         times = (as_expr(time), *(as_expr(0) for _ in range(2 * self._depth + 1)))
-        return Access(label, axes, (), self._array(variable), axes, times)
+        return self.flows.access(label, axes, (), self._array(variable), axes, times)
 
     def _array(self, variable: Variable) -> str:
         return f"A{self.program.variables.index(variable)}"
@@ -164,17 +182,18 @@ class Dataflow:
         groups: dict[str, list[Access]] = {}
         shapes = {self._array(v): [as_expr(e) for e in v.shape] for v in self.program.variables}
         for access in [*self.reads.values(), *self.outputs.values()]:
-            if self.flow.has_additions(access):
+            if self.flow(access).has_additions(access):
                 groups.setdefault(access.array, []).append(access)
             else:
-                found[access] = self.flow.content(access)
+                found[access] = self.flow(access).content(access)
         for whole, others in self._versions(found).items() if self._has_wholes else ():
             around = len(whole.axes) - len(whole.indices)
-            content = self.flow.shared_contents([whole, *others], shapes[whole.array], around)[0]
+            content = self.flow(whole).shared_contents([whole, *others], shapes[whole.array], around)[0]
             if len(content.reads) > 1:
                 found.update((r, content) for r in content.reads)
         for array, reads in groups.items():
-            ask = self.flow.nested_contents if self._is_nested else self.flow.shared_contents
+            own = self._by_array[array]
+            ask = own.nested_contents if self._is_nested else own.shared_contents
             for content in ask(reads, shapes[array]):
                 found.update((r, content) for r in content.reads)
         return found
@@ -292,7 +311,7 @@ class Dataflow:
 
     def _may_hold_nothing(self, access: Access) -> bool:
         """Whether ``access`` is what a branch keeps of an element that the other branch writes, and that nothing was written to before."""
-        return access in self._keeps and self.flow.unwritten(access) is not None
+        return access in self._keeps and self.flow(access).unwritten(access) is not None
 
     def _statement(self, source: Source) -> Statement:
         own = self.writes[source.write]
