@@ -68,7 +68,8 @@ that ran on it; 52 of them failed, on texts and counts that are the CPU's, and w
   0.9 with slices side by side. Prices of whole programs, fitted to 259 programs of an H200, rank them with 0.57 and tell nothing of stencils, so that no price is asked there.
 - GPU, convolutions: **the gradient of a filter in groups is one convolution whose groups are of the batch** (`batch_group_count`, of which XLA makes one call of cuDNN): `conv2d_groups_4` with
   gradients 0.51 to 1.0 by the model (a convolution for each group was 0.3 and 0.9 by the clock), `conv_per_example_gradients` 0.13 to 0.91 (30 products before, by the clock 1.2: whether one call is faster there no device has said). `conv1d` is 1.4 and 1.7 of plain JAX's speed by the call on an H100; the kernels
-  alone, which the profiler of an H200 sees, take it to 0.57 and 0.86: cuDNN's are faster, and take longer to be called. `impulse_response` multiplies by a matrix of 67 MB. Open.
+  alone, which the profiler of an H200 sees, take it to 0.57 and 0.86: cuDNN's are faster, and take longer to be called. `impulse_response` multiplied by a matrix of 67 MB; it is a product of two of 2 MB
+  together now, 0.63 to 2.7 and with gradients 1.04 to 3.0 of plain JAX by the model.
 - GPU, where plain JAX has one kernel and jaxte two (`colour_bilateral`, `chain_contacts`, `delay_and_sum`, `tensor_train`, `savitzky_golay`,
   `radial_features`, `mixture_of_experts`, each of 3 to 20 us): what several read is written once. The model counts bytes and 2.5 us for the second kernel, and nothing for functions that the one computes again. `group_norm` has
   one reduction more. Open.
