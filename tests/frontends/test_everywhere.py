@@ -117,3 +117,35 @@ def test_rules_that_differentiate_nothing_stay(u: Any) -> None:
     report = te.explain(te.grad(lambda x: jnp.sum(clipped(x) @ x)), u)
     assert not report.regions
     assert not is_raised(te.grad(lambda x: jnp.sum(clipped(x) @ x)), u)
+
+
+@jax.custom_vjp
+def halted(x: Any) -> Any:
+    """The identity of single elements with a rule of its own."""
+    return x * 1.0
+
+
+halted.defvjp(lambda x: (halted(x), None), lambda _, g: (jnp.where(g > 1e-30, g, 0.5 * g),))
+
+
+@jax.custom_vjp
+def with_halts(u: Any) -> Any:
+    return heat(halted(jnp.sin(u)))
+
+
+def _halts(u: Any) -> Any:
+    return heat(halted(jnp.sin(u)))
+
+
+with_halts.defvjp(lambda u: (_halts(u), u), lambda u, g: jax.vjp(_halts, u)[1](g))
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_rule_within_a_rule_is_jax_own(everything: bool, u: Any) -> None:
+    """Planning what a rule differentiates asks for rules of calls in it by JAX's derivative, which was raised in turn without end."""
+    loss = lambda u: jnp.sum(jnp.sin(with_halts(u)))  # noqa: E731
+    own = jax.grad(te.adjoint(loss, everything=everything))
+    np.testing.assert_allclose(own(u), jax.grad(loss)(u), rtol=1e-4, atol=1e-4)
+    with te.everywhere():
+        inside = jax.jit(jax.grad(lambda u: jnp.sum(_halts(u) ** 2)))(u)
+    np.testing.assert_allclose(inside, jax.grad(lambda u: jnp.sum(_halts(u) ** 2))(u), rtol=1e-4, atol=1e-4)

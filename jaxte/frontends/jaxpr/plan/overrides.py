@@ -10,6 +10,7 @@ import jax
 from jaxte.bridge.given.extern import extern
 from jaxte.derivatives.overrides import Override
 from jaxte.frontends.jaxpr.equations.steps import Step
+from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in
 from jaxte.tensors.tensor import Tensor
@@ -31,7 +32,8 @@ def tangent_jaxpr(eqn: Any) -> tuple[Any, list[int]]:
         values, tangents = jax.jvp(_of_moving(eqn, xs, moving), [xs[n] for n in moving], ts)
         return [*values, *tangents]
 
-    return jax.make_jaxpr(moved)(operands, [operands[n] for n in moving]), moving
+    with as_it_is():  # within what is raised, a derivative of the call would ask for its rule without end
+        return jax.make_jaxpr(moved)(operands, [operands[n] for n in moving]), moving
 
 
 def adjoint_jaxpr(eqn: Any) -> tuple[Any, list[int]]:
@@ -43,7 +45,8 @@ def adjoint_jaxpr(eqn: Any) -> tuple[Any, list[int]]:
         values, pull = jax.vjp(_of_moving(eqn, xs, moving), *(xs[n] for n in moving))
         return [*values, *pull([head])]
 
-    return jax.make_jaxpr(adjoint)(operands, jax.ShapeDtypeStruct(out.aval.shape, out.aval.dtype)), moving
+    with as_it_is():
+        return jax.make_jaxpr(adjoint)(operands, jax.ShapeDtypeStruct(out.aval.shape, out.aval.dtype)), moving
 
 
 def rule_of(eqn: Any) -> tuple[Any, list[int]]:
