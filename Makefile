@@ -25,7 +25,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # bytecode is kept, in `make demo` and in tests alike
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples docs test test-all lint bench exact operators platforms wild clean volume transformations test-libraries test-matrix
+.PHONY: demo examples docs test test-all lint mypy pyright bench exact operators platforms wild clean volume transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
@@ -51,7 +51,12 @@ test-all: lint
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(MAKE) --no-print-directory -j 2 mypy pyright
+
+mypy: $(VENV)/.test
 	$(BIN)/mypy
+
+pyright: $(VENV)/.test
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 bench: $(VENV)/.bench

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.xla_flags import OLDER_EMITTERS
+from tests.xla_flags import QUICK_XLA
 
 # Before jax is imported, and in the environment so that child processes inherit it.
 # JAX_PLATFORMS=cuda runs the same tests on a GPU.
@@ -20,7 +20,7 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 # XLA's older emitters of loops compile in less than half of the time of those that go through MLIR, and fuse the same operations. A child
 # process or a user who sets flags of XLA has them as they are.
-os.environ.setdefault("XLA_FLAGS", OLDER_EMITTERS)
+os.environ.setdefault("XLA_FLAGS", QUICK_XLA)
 # JAX writes the lines of Python that led to an operation beside each one, which is a twentieth of a test's time and which no test reads.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
 

@@ -53,11 +53,10 @@ from tests.random_uses import (
     check_short,
 )
 from tests.test_random_forms import check_forms
-from tests.xla_flags import OLDER_EMITTERS
+from tests.xla_flags import QUICK_XLA
 
 SECONDS = 90  # of the processor's time: more is a defect too
 BATCH = 250  # programs of one process, which never gives back what XLA compiled
-QUICK_XLA = f"{OLDER_EMITTERS} --xla_cpu_parallel_codegen_split_count=1"
 COUNTED = 4000  # of those that are not compiled
 STAGES: tuple[dict[str, Any], ...] = (
     {"stages": (1, 1), "kinds": "bodies"},
