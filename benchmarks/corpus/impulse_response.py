@@ -8,13 +8,6 @@ from harness.inputs import normal
 
 TITLE = "causal filter of 400 taps"
 SIZES = {"full": dict(b=8, t=4096, k=400), "quick": dict(b=2, t=128, k=40), "tiny": dict(b=1, t=12, k=5)}
-ABOVE = {
-    "bytes": (
-        6,
-        "rows of the line side by side, where a convolution of one feature reads the line once, and is slow",
-    ),
-    "temporaries": (4.5, "the same, of short lines"),
-}
 
 
 def inputs(b, t, k):
