@@ -345,7 +345,7 @@ MECHANISMS = (
         (
             Sample(sums.returns, ((4, 256),), 10),
             Sample(sums.leaky, ((256, 6), (6,)), 20),
-            Sample(sums.decayed, ((300,),), 50),
+            Sample(sums.decayed, ((300,),), 10),
         ),
     ),
     Mechanism(
