@@ -40,7 +40,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python docs/write_ops.py
 	$(BIN)/python -m mkdocs build --strict
 
-# what takes less than 0.3 seconds, and a third of each grid (tests/tiers.py)
+# what takes less than 0.2 seconds, and a third of each grid (tests/tiers.py)
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m tier1
 
