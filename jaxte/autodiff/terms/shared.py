@@ -75,7 +75,7 @@ def _places(read: Read) -> Places | None:
 
 _WORTH = 16  # operations that are saved for a tensor that is written and read
 _LEAST = 6  # operations of what is worth a tensor of its own
-_FEWER = 8  # times fewer points at which nothing counts
+_FEWER = 8  # parts of so many times fewer points than the adjoint has take next to nothing beside it
 _MOST_NODES = 4000  # of all contributions, beyond which nothing is looked for
 
 
