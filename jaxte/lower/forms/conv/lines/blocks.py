@@ -190,8 +190,8 @@ class Blocks:
         return self.size + self.short.extent - 1
 
 
-def blocks_of(spec: ToeplitzSpec) -> Blocks | Refusal:
-    """A product by a matrix that is summed over its long line, in blocks."""
+def lines_of(spec: ToeplitzSpec) -> tuple[Line, Line] | Refusal:
+    """The line of the result, and the one that is summed over, of a product by a matrix whose neighbours are elements beside each other."""
     lines = {line.name: line for line in (spec.rows, spec.columns)}
     if spec.kind == OUT or "t" not in lines:
         return Refusal("the matrix is the result")
@@ -199,6 +199,15 @@ def blocks_of(spec: ToeplitzSpec) -> Blocks | Refusal:
         return Refusal("positions are not one apart")
     short = lines.pop("t")
     (line,) = lines.values()
+    return short, line
+
+
+def blocks_of(spec: ToeplitzSpec) -> Blocks | Refusal:
+    """A product by a matrix that is summed over its long line, in blocks."""
+    lines = lines_of(spec)
+    if isinstance(lines, Refusal):
+        return lines
+    short, line = lines
     size = max(_SMALLEST, 1 << (short.extent - 1).bit_length())
     if line.extent < _MOST_OF_LINE * size:
         return Refusal(f"fewer than {_MOST_OF_LINE} blocks of {size} elements")

@@ -21,8 +21,8 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.lettered_array import einsum
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.work import NARROW, Work
-from jaxte.lower.forms.conv.lines.blocks import matrix
-from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, ToeplitzSpec, axes_in
+from jaxte.lower.forms.conv.lines.blocks import lines_of, matrix
+from jaxte.lower.forms.conv.lines.toeplitz import LHS, Line, ToeplitzSpec, axes_in
 
 _SHORTEST = 64  # positions of the result and of the kernel, below which rows are narrower than vectors
 
@@ -59,13 +59,10 @@ class TwoMatrices:
 
 def two_matrices_of(spec: ToeplitzSpec) -> TwoMatrices | Refusal:
     """``spec`` by the rows of which least is copied."""
-    lines = {line.name: line for line in (spec.rows, spec.columns)}
-    if spec.kind == OUT or "t" not in lines:
-        return Refusal("the matrix is the result")
-    if spec.spread != 1 or any(line.factor != 1 for line in lines.values()):
-        return Refusal("positions are not one apart")
-    short = lines.pop("t")
-    (line,) = lines.values()
+    lines = lines_of(spec)
+    if isinstance(lines, Refusal):
+        return lines
+    short, line = lines
     if min(short.extent, line.extent) < _SHORTEST:
         return Refusal(f"its lines have fewer than {_SHORTEST} elements")
     sizes = (1 << n for n in range(2, short.extent.bit_length()))
