@@ -75,6 +75,54 @@ def test_what_may_be_infinite_multiplies_nothing_at_excluded_elements(spoilt: Ca
             np.testing.assert_allclose(own, known, 1e-9, 1e-9)
 
 
+def _of_one_parity(t: Any, k: Any) -> Any:
+    return te.sum(te.select(k % 2 == 0, te.sin(t[k]) * t[k], 0.0), axis=k)
+
+
+def _within_a_sum(t: Any, k: Any) -> Any:
+    return te.sum(te.sin(t[k]) * t[k], axis=k, where=k % 2 == 0)
+
+
+def _by_strides(t: Any, k: Any) -> Any:
+    half = te.reduce_axis((0, ROWS // 2), "half")
+    return te.sum(te.sin(t[2 * half]) * t[2 * half], axis=half)
+
+
+def _one_by_one(t: Any, k: Any) -> Any:
+    return te.sin(t[0]) * t[2]
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("reader", [_of_one_parity, _within_a_sum, _by_strides, _one_by_one])
+def test_what_no_index_reads_passes_nothing_on_in_any_order(reader: Callable[..., Any]) -> None:
+    """A residual is NaN at elements that no point reads: conditions on indices and strides leave them out as conditions on data do."""
+
+    @te.function
+    def f(scale: Any, x: Any, at: Any, by: Any) -> Any:
+        t = te.compute((ROWS,), lambda j: scale[at[0]] ** 2 * (1 / by[0] * te.sqrt(x[j])), "t")
+        y = te.compute((1,), lambda i: reader(t, te.reduce_axis((0, ROWS), "k")), "y")
+        return te.compute((1,), lambda i: te.sin(y[i]) * y[i], "z")
+
+    def orders(x: Any) -> list[Any]:
+        def first(*own: Any) -> Any:
+            return jax.grad(lambda a, b: jnp.sum(jnp.sin(f(a, x, jnp.array([1]), b))), (0, 1))(*own)
+
+        def second(*own: Any) -> Any:
+            return jax.grad(lambda *own: sum(jnp.sum(jnp.cos(g)) for g in first(*own)), (0, 1))(*own)
+
+        def third(*own: Any) -> Any:
+            return jax.grad(lambda *own: sum(jnp.sum(jnp.cos(g)) for g in second(*own)), (0, 1))(*own)
+
+        at = jnp.array([0.3, 0.9, 0.4]), jnp.array([0.8])
+        return [first(*at), second(*at), third(*at)]
+
+    x = np.array([0.5, 1.0, 1.1, 2.0])
+    with evaluated_as_nodes():
+        found, meant = orders(x * [1, -1, 1, -1]), orders(x)
+    for own, known in zip(jax.tree.leaves(found), jax.tree.leaves(meant), strict=True):
+        np.testing.assert_allclose(own, known, 1e-9)
+
+
 @pytest.mark.usefixtures("x64")
 def test_second_derivatives_are_those_of_two_choices() -> None:
     rng = np.random.default_rng(0)

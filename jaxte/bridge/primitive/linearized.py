@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jaxte.autodiff.rules.seeds import has_data_guard
+from jaxte.autodiff.rules.seeds import leaves_out
 from jaxte.autodiff.terms.beside import within
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
@@ -170,9 +170,9 @@ class Linearized:
 
     @lazy
     def _excludes(self) -> bool:
-        """Whether conditions on data leave elements of some tensor out."""
+        """Whether some tensor may leave elements of another out."""
         reached = reached_from(self.source.outputs, self.source.inputs)
-        return any(isinstance(t, Compute) and has_data_guard(t.body) for t in reached)
+        return any(isinstance(t, Compute) and leaves_out(t) for t in reached)
 
     @property
     def _perturbed(self) -> list[Tensor]:
@@ -242,7 +242,7 @@ def _tangent_of(tensor: Tensor) -> Placeholder:
 
 
 def heads_of(outputs: Sequence[Tensor], excluded: Collection[Tensor] = ()) -> tuple[Placeholder, ...]:
-    """A placeholder for the adjoint of each of ``outputs``; those ``excluded`` are residuals with elements that are left out."""
+    """A placeholder for the adjoint of each of ``outputs``; those ``excluded`` are residuals with elements that may be left out."""
     names = ["H"] if len(outputs) == 1 else [f"H_{t.name}" for t in outputs]
     kinds = [ResidualHead if among(t, excluded) else Head for t in outputs]
     return tuple(kind(n, t.shape, t.dtype) for t, n, kind in zip(outputs, names, kinds, strict=True))

@@ -75,7 +75,7 @@ class Program:
         override, fdiff: as in ``te.differentiate``; overrides of tensors of other programs are allowed here.
         transpose: makes the transpose where another program has it already, of ``(wanted, heads)``; None where it has to be derived.
         beside: the forward pass of a backward pass, which XLA compiles together with it.
-        excluded: positions of results that are residuals with elements that conditions on data leave out of the backward pass.
+        excluded: positions of results that are residuals with elements that the backward pass may leave out.
     """
 
     name: str
