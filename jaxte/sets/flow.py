@@ -295,8 +295,8 @@ class Flow:
     def _condition(self, points: isl.Set, axes: Sequence[Axis]) -> Expr:
         nodes = self._nodes(axes)
         result: Expr = FALSE
-        for piece in points.compute_divs().coalesce().get_basic_sets():
-            piece = piece.remove_redundancies()
+        pieces = points.compute_divs().coalesce().remove_redundancies()
+        for piece in pieces.compute_divs().get_basic_sets():  # isl forgets divisions as it unites pieces
             result = call(
                 OR, result, conjunction([constraint_expr(c, nodes) for c in piece.get_constraints()])
             )

@@ -63,6 +63,8 @@ def smallest_choice(choices: Choices) -> Choice:
 
 def _solved(choices: Choices, budget: int | None) -> Choice | None:
     """The least work within ``budget`` bytes, or the fewest bytes where there is no budget."""
+    if not choices.needed:
+        return _choice(choices, set())
     optimize, sparse = (importlib.import_module(f"scipy.{name}") for name in ("optimize", "sparse"))
     count = len(choices.work)
     kept, again = range(count), range(count, 2 * count)  # the unknowns of each tensor

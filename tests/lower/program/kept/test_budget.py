@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from jaxte.lower.program.kept.budget import Choices, best_choice, smallest_choice
+from jaxte.lower.program.kept.budget import Choice, Choices, best_choice, smallest_choice
 
 
 def every_choice(choices: Choices) -> list[tuple[int, int]]:
@@ -49,6 +49,12 @@ def test_the_best_choice_is_that_of_trying_all(seed: int) -> None:
         if found is not None:
             assert found.bytes <= budget
             assert found.work == min(allowed)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_where_nothing_is_needed_nothing_is_kept(count: int) -> None:
+    choices = Choices([[]] * count, [1] * count, [8] * count, frozenset())
+    assert smallest_choice(choices) == best_choice(choices, 16) == Choice(frozenset(), 0, 0)
 
 
 def test_a_long_chain_is_quick() -> None:
