@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import export
 
 import jaxte as te
 from npbench.applications import cavity_flow, channel_flow, nbody
@@ -35,6 +36,53 @@ def test_an_adjoint_of_many_choices_is_computed_once_in_a_step(cavity: str) -> N
     backward = cavity.split("def backward")[1]
     inner = backward[: backward.index("reverse=True")].rsplit("_step(", 1)[1]
     assert inner.count("_apart(") == 1
+
+
+def test_what_a_loop_adds_in_one_step_is_made_before_it(cavity: str) -> None:
+    """What flows into the last sweep of a time step alone is one array; and what all sweeps pass on to their source is added up in them."""
+    backward = cavity.split("def backward")[1]
+    inner, after = backward.split("reverse=True", 1)[0].rsplit("_step(", 1)[1].split("return (")
+    assert (
+        inner.count("== 4") == inner.count("jnp.where(q == 4, dp_at") == 4
+    )  # of the field, and of the three edges of it
+    assert not re.search(r"\bd[uv]_", inner)
+    assert "), None" in after
+
+
+def relaxed(u, b):
+    """A field that sweeps move, and that moves what they begin with in the next step."""
+    p = np.zeros(len(u))
+    for _t in range(3):
+        for _q in range(24):
+            y = p.copy()
+            p[1:-1] = 0.5 * (y[:-2] + y[2:]) - b[1:-1] * np.sin(u[1:-1])
+        u[1:-1] = u[1:-1] + 0.1 * u[1:-1] * (p[2:] - p[:-2])
+    return u, p
+
+
+@pytest.mark.usefixtures("x64")
+def test_one_step_adds_to_a_field_of_any_size() -> None:
+    own, size = te.loops(relaxed), export.symbolic_shape("m", constraints=["m >= 3"])[0]
+
+    def plain(u, b):
+        p = jnp.zeros(u.shape, u.dtype)
+        for _t in range(3):
+            for _q in range(24):
+                p = p.at[1:-1].set(0.5 * (p[:-2] + p[2:]) - b[1:-1] * jnp.sin(u[1:-1]))
+            u = u.at[1:-1].add(0.1 * u[1:-1] * (p[2:] - p[:-2]))
+        return u, p
+
+    def gradient(f):
+        return jax.jit(jax.grad(lambda u, b: sum((own**2).sum() for own in f(u, b)), (0, 1)))
+
+    shape = jax.ShapeDtypeStruct((size,), "float64")
+    called = export.export(gradient(own))(shape, shape).call
+    for n in (5, 9):
+        args = [np.random.default_rng(k).normal(size=n) for k in range(2)]
+        for found, expected in zip(called(*args), gradient(plain)(*args), strict=True):
+            np.testing.assert_allclose(found, expected, 1e-10, 1e-12)
+    source = str(te.source(own, *(np.ones(64) for _ in range(2)))).split("def backward")[1]
+    assert source.count("q == 23") == 1
 
 
 def test_an_outer_loop_hands_on_one_position_of_an_inner_one(cavity: str) -> None:

@@ -10,17 +10,20 @@ The adjoint of a tensor of which one position is read is such a one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from types import MappingProxyType
 
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr
-from jaxte.lang.graphs import Members, place_of
+from jaxte.lang.graphs import Members, identical, place_of
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lower.recurrences.impulses import is_impulse, with_impulses
 from jaxte.sets.affine import linear, normal
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import extent_of, known, reach
+from jaxte.tensors.recurrences.nests import Clocked
 from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
@@ -159,11 +162,12 @@ def made_in_steps(order: Sequence[Tensor], given: Members[Tensor], again: Member
         if any(t in again for t in group.tensors):
             continue
         read = [t for t in group.inputs if t not in given and isinstance(t, Compute) and _is_elementwise(t)]
-        cheap: dict[Tensor, Compute] = {
-            t: t for t in read if _is_large(t) or _is_transposed(t) or any(own in again for own in t.inputs)
+        cheap = {
+            t for t in read if _is_large(t) or _is_transposed(t) or any(own in again for own in t.inputs)
         }
-        if cheap or any(t in again for t in group.inputs):
-            table[group] = _with_bodies(group, cheap, again)
+        made = _with_bodies(group, _Bodies(group, frozenset(read), frozenset(cheap), again))
+        if not identical(made.definitions, group.definitions):
+            table[group] = made
     return changes(own, lambda tensor, _: tensor.body, table) if table else {}
 
 
@@ -188,28 +192,71 @@ def _is_transposed(tensor: Compute) -> bool:
     return places != sorted(places) and sorted(places) == [*range(tensor.ndim)]
 
 
-def _with_bodies(group: Recurrence, cheap: dict[Tensor, Compute], again: Members[Tensor]) -> Recurrence:
-    """``group`` with the bodies of ``cheap`` where it reads these, and with the last values of ``again`` where it reads no others."""
+@dataclass(frozen=True)
+class _Bodies:
+    """What definitions of ``group`` read in place of tensors from before its loop.
+
+    Attributes:
+        elementwise: those whose body may stand in a step.
+        cheap: those of them of which it does.
+        again: tensors that do not exist in whole.
+    """
+
+    group: Recurrence
+    elementwise: Members[Tensor]
+    cheap: Members[Tensor]
+    again: Members[Tensor]
+    _known: dict[tuple[Compute, int | None], Expr | None] = field(default_factory=dict)
+
+    def of(self, read: Read, clock: Axis | None) -> Expr | None:
+        """The body of what is read, where it stands in a step; ``clock`` is the axis of the positions where that is known."""
+        source = read.tensor
+        if source not in self.elementwise or not isinstance(source, Compute):
+            return None
+        key = source, None if clock is None else _along(clock, read)
+        if key not in self._known:
+            self._known[key] = self._made(*key)
+        own = self._known[key]
+        return None if own is None else substitute(own, dict(zip(source.axes, read.indices, strict=True)))
+
+    def _made(self, source: Compute, place: int | None) -> Expr | None:
+        if place is None or any(t in self.again for t in source.inputs):
+            return source.body if source in self.cheap else None
+        if source in self.cheap or is_impulse(source, place):
+            return with_impulses(source, place)
+        return None
+
+
+def _with_bodies(group: Recurrence, bodies: _Bodies) -> Recurrence:
+    """``group`` with ``bodies`` where it reads tensors that have one, and with the last values of those ``again`` where it reads no others."""
     known: dict[Tensor, Tensor] = {}
+    clocked = Clocked(dict(zip(group.states, group.places, strict=True)), group.definitions)
     for tensor in group.inside:
         if not isinstance(tensor, Compute):
             if any(t in known for t in tensor.inputs):
                 own = Rebuilt(known).parts(tensor.group.tensors)
                 known.update(zip(tensor.group.tensors, own, strict=True))
             continue
+        place = clocked.place(tensor)
         table: dict[Expr, Expr] = {}
         for read in reads_of(tensor.body):
-            if read.tensor in cheap:
-                source = cheap[read.tensor]
-                table[read] = substitute(source.body, dict(zip(source.axes, read.indices, strict=True)))
+            value = bodies.of(read, None if place is None else tensor.axes[place])
+            if value is not None:
+                table[read] = value
             elif read.tensor in known:
                 table[read] = Read(known[read.tensor], read.indices)
-        body = with_finals(substitute(tensor.body, table), again)
+        body = with_finals(substitute(tensor.body, table), bodies.again)
         if body is not tensor.body:
             known[tensor] = tensor.renewed(body)
-    made = [known.get(t, t) for t in group.definitions]
-    definitions = tuple(t for t in made if isinstance(t, Compute))
+    definitions = tuple(t for t in (known.get(t, t) for t in group.definitions) if isinstance(t, Compute))
     return Recurrence(group.states, definitions, group.places, group.reverse)
+
+
+def _along(clock: Axis, read: Read) -> int | None:
+    """The axis of what is read that goes along with the ``clock``."""
+    forms = [linear_or_none(index) for index in read.indices]
+    found = [n for n, f in enumerate(forms) if f is not None and len(f.terms) == 1 and clock in f.terms]
+    return found[0] if len(found) == 1 else None
 
 
 def bytes_of_any(tensor: Tensor) -> int:

@@ -12,6 +12,7 @@ more for ``t``; what belongs to the last position is added behind the loop.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -74,7 +75,7 @@ def within_loops(
         return topological_order(made(), lambda t: () if t in given else t.inputs)
 
     cut = {t.group for t in made() if isinstance(t, Kept)}
-    changed = renewed(changed, sums_in_loops(reached(), given, policy, again, cut))
+    changed = renewed(changed, sums_in_loops(reached(), given, frozenset(made()), policy, again, cut))
     if again:
         changed = renewed(changed, rows_in_loops(reached(), given, again))
     changed = renewed(changed, narrowed(reached(), given, frozenset(made())))
@@ -88,6 +89,7 @@ def within_loops(
 def sums_in_loops(
     order: Sequence[Tensor],
     given: Members[Tensor],
+    results: Members[Tensor],
     policy: Policy,
     again: Members[Tensor],
     cut: Members[Recurrence],
@@ -97,6 +99,7 @@ def sums_in_loops(
     Args:
         order: all tensors, each after what it reads.
         given: those that exist already.
+        results: those that have to exist in the end.
         policy: has the rates of the platform.
         again: tensors that are not to be read behind a loop, as they are computed again within one.
         cut: recurrences that are kept at some positions only.
@@ -107,13 +110,17 @@ def sums_in_loops(
     reaches = {group: _Reach(group, own) for group in groups}
     home: dict[Reduce, tuple[Recurrence, int]] = {}
     rests: dict[Reduce, Expr | None] = {}
+    readers = _readers(own, results)
     for tensor in (t for t in own if isinstance(t, Compute)):
         for node in outermost(tensor.body):
             group = next((g for g in reversed(groups) if reaches[g].is_met(node)), None)
             if group is None or node in home or reaches[group].is_beyond(node):
                 continue
             always = group in cut or any(t in again for t in group.inputs)
-            made = _in_loop(tensor, node, reaches[group], policy, always)
+            alone = [
+                t for t in group.tensors if readers[t] == 1 and any(r.tensor is t for r in reads_of(node))
+            ]
+            made = _in_loop(tensor, node, reaches[group], policy, always, alone)
             if made is not None:
                 home[node] = group, len(group.states) + len(found[group])
                 found[group].append(made)
@@ -134,6 +141,17 @@ def sums_in_loops(
 
     longer = {group: _with(group, sums) for group, sums in found.items() if sums}
     return changes(own, body, longer) if longer else {}
+
+
+def _readers(order: Sequence[Tensor], results: Members[Tensor]) -> Counter[Tensor]:
+    """How many reads there are of each tensor, by definitions and by others; one that is a result is read once more."""
+    found = Counter(t for t in order if t in results)
+    for tensor in order:
+        if isinstance(tensor, Compute):
+            found.update(r.tensor for r in dict.fromkeys(reads_of(tensor.body)))
+        else:
+            found.update(tensor.inputs)
+    return found
 
 
 class _Reach:
@@ -162,8 +180,13 @@ class _Reach:
         return any(r.tensor in self.far for r in reads_of(node))
 
 
-def _in_loop(tensor: Compute, node: Reduce, reach: _Reach, policy: Policy, always: bool) -> _Sum | None:
-    """``node`` as a state of the recurrence that it reads; None where it cannot be one, or, unless it ``always`` is, would take longer."""
+def _in_loop(
+    tensor: Compute, node: Reduce, reach: _Reach, policy: Policy, always: bool, alone: Sequence[Tensor]
+) -> _Sum | None:
+    """``node`` as a state of the recurrence that it reads; None where it cannot be one, or, unless it ``always`` is, would take longer.
+
+    Tensors that it ``alone`` reads are not stacked for it then.
+    """
     group = reach.group
     free = [a for a in tensor.axes if a in free_axes(node)]
     if node.reducer.name != "sum" or (not always and is_contraction(node) and points(free) > 1):
@@ -186,7 +209,7 @@ def _in_loop(tensor: Compute, node: Reduce, reach: _Reach, policy: Policy, alway
         if not options:
             continue
         made, step = min(options, key=lambda option: _bytes_more(option[1], group))
-        if always or _is_faster(step, made, group, policy):
+        if always or _is_faster(step, made, group, policy, alone):
             return made
     return None
 
@@ -249,20 +272,21 @@ def _is_plain(step: Step) -> bool:
     return True
 
 
-def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy) -> bool:
-    """Whether to add up in each step takes less time than to read all positions after the loop."""
+def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy, alone: Sequence[Tensor]) -> bool:
+    """Whether to add up in each step takes less time than to read all positions after the loop, and to stack those that are read for this alone."""
     rates = policy.rates
     there = {*step.slices, *step.results[:-1]}
     there |= {t for (state, _), t in step.carried.items() if state is not made.state}
     read = {t for own in _added(step) for t in own.inputs if t in there}
-    at_once = float(sum(map(bytes_of_any, read)))
+    at_once = sum(map(bytes_of_any, read))
     count = extent_of(as_expr(group.extent))
     speed = rates.spill if count * at_once > rates.cache else rates.stream
     result = points(made.definition.axes[1:]) * dtypes.width(made.state.dtype)
     between = [t for t in _added(step)[:-1] if isinstance(t, Compute)]
     calls = sum(expensive_calls([t.body]) * points(t.axes) for t in between)
-    in_step = 1 / rates.kernel + 3 * result / rates.stream + calls / rates.transcendental
-    return in_step < at_once / speed
+    stacked = sum(map(bytes_of_any, alone)) // max(count, 1)
+    in_step = (1 - len(alone)) / rates.kernel + 3 * result / rates.stream + calls / rates.transcendental
+    return in_step <= (at_once + 2 * stacked) / speed
 
 
 def _bytes_more(step: Step, group: Recurrence) -> int:
