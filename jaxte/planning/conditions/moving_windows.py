@@ -1,7 +1,8 @@
-"""Reductions between bounds that move with the result and stay as far apart: windows.
+"""Reductions between bounds that move with the result, or with something else that is reduced over, and stay as far apart: windows.
 
     sum over k of x[b, k] where i - 50 < k and k <= i        is   sum over r of x[b, i - 49 + r], r in [0, 50), where it is inside
     max over k of x[b, k] where abs(k - 3 * i) <= 2          is   max over r of x[b, 3 * i - 2 + r], r in [0, 5)
+    sum over i, k of f(x[i], x[k]) where i < k and k < i + 9 is   sum over i, r of f(x[i], x[i + 1 + r]), r in [0, 8), where it is inside
 
 As it is written the reduction visits all points, or is a mask over the result and what is reduced. Where an operand has a value for each point of
 both (a matrix of scores) the sum is a product under a mask, and stays.
@@ -47,7 +48,7 @@ def _windowed(node: Reduce, axis: Axis) -> Reduce | None:
     """``node`` with a window in place of ``axis``."""
     conditions = [part for c in conjuncts(node.where) for part in halves(c)]
     extent = known(axis.extent)
-    bounds = next(_bounds(conditions, axis, node.axes), None)
+    bounds = next(_bounds(conditions, axis), None)
     if bounds is None or extent is None:
         return None
     lower, width, used = bounds
@@ -66,16 +67,14 @@ def _windowed(node: Reduce, axis: Axis) -> Reduce | None:
     return Reduce(node.reducer, exprs, axes, where, node.position)
 
 
-def _bounds(
-    conditions: Sequence[Expr], axis: Axis, reduced: Sequence[Axis]
-) -> Iterator[tuple[Linear, int, set[Expr]]]:
+def _bounds(conditions: Sequence[Expr], axis: Axis) -> Iterator[tuple[Linear, int, set[Expr]]]:
     """The least value that ``conditions`` leave to ``axis``, how many there are from it on, and which conditions say so."""
     lowest: list[tuple[Linear, Expr]] = []
     highest: list[tuple[Linear, Expr]] = []
     for condition in conditions:
         limit = None if reads_of(condition) else limit_of(condition, axis)
         end = None if limit is None else from_linear(limit.end)
-        if limit is not None and end is not None and free_axes(end) and not depends_on(end, reduced):
+        if limit is not None and end is not None and free_axes(end):
             (lowest if limit.is_lower else highest).append((limit.end, condition))
     for low, first in lowest:
         for high, last in highest:
