@@ -87,7 +87,7 @@ def test_choices_within_choices(seed: int) -> None:
     check_choices(RandomChoices(seed))
 
 
-@pytest.mark.parametrize("seed", [38, 69, 231, 430, 666])
+@pytest.mark.parametrize("seed", [38, 69, 231, 430, 666, 45000242])
 def test_sizes_that_are_symbols(seed: int) -> None:
     """Windows that leave out elements, conditions on positions that wrap, ends of loops of fewer positions than there are results, two halves of a size."""
     check_symbols(RandomSymbols(seed))

@@ -190,22 +190,32 @@ class Clocked:
 
 
 def _places(group: Recurrence, first: State, place: int) -> dict[State, int]:
-    """Which axis of each state is the clock, where it is axis ``place`` of ``first``: those that one definition reads at its own position."""
-    found = {first: place}
-    known: dict[Tensor, int] = {}
-    for _ in group.inside:
-        for tensor in reversed(group.inside):
-            if not isinstance(tensor, Compute):
-                continue
-            own = known.get(tensor)
-            for state, definition in zip(group.states, group.definitions, strict=True):
-                own = found.get(state, own) if definition is tensor else own
-            if own is None:
-                continue
-            axis = tensor.axes[own]
-            for read in reads_of(tensor.body):
-                if read.tensor in group.numbers or among(read.tensor, group.inside):
-                    for n, index in enumerate(read.indices):
-                        if index is axis:
-                            (found if isinstance(read.tensor, State) else known).setdefault(read.tensor, n)  # type: ignore[arg-type]
-    return found
+    """Which axis of each state is the clock, where it is axis ``place`` of ``first``: those that one definition reads at its own position.
+
+    Where all that reads a state reads it at numbers, it is the axis at which its definition reads the others at its own position.
+    """
+    found: dict[Tensor, int] = {first: place}
+    states: dict[Tensor, State] = dict(zip(group.definitions, group.states, strict=True))
+    inside = {states.get(t, t): t for t in reversed(group.inside) if isinstance(t, Compute)}
+    reads = {
+        known: [
+            (states.get(r.tensor, r.tensor), r.indices)
+            for r in reads_of(own.body)
+            if r.tensor in group.numbers or among(r.tensor, group.inside)
+        ]
+        for known, own in inside.items()
+    }
+    count = 0
+    while len(found) > count:
+        count = len(found)
+        for known, own in inside.items():
+            for tensor, indices in reads[known] if known in found else ():
+                for n, index in enumerate(indices):
+                    if index is own.axes[found[known]]:
+                        found.setdefault(tensor, n)
+        for known, own in inside.items() if len(found) == count else ():
+            for tensor, indices in reads[known]:
+                for n, axis in enumerate(own.axes):
+                    if tensor in found and indices[found[tensor]] is axis:
+                        found.setdefault(known, n)
+    return {state: found[state] for state in group.states if state in found}

@@ -41,7 +41,7 @@ from jaxte.lower.match.affine_relation import Extents, is_implied
 from jaxte.lower.match.index_terms import Form, forms_of, is_injective, rewrite_forms, tied_axes
 from jaxte.lower.match.window_relation import WindowRelation, relate_window
 from jaxte.sets.affine import linear, normal
-from jaxte.sets.intervals import nonnegative
+from jaxte.sets.intervals import may_be_negative, nonnegative
 from jaxte.sets.isl_text import is_decidable
 
 
@@ -219,6 +219,8 @@ def _specification(
         part, backwards = _part(w)
         if isinstance(part.size, Const) and int(part.size) <= 0:
             return Refusal(f"no window of {axis.name} reaches the array")
+        if may_be_negative(part.size):
+            return Refusal(f"it depends on the sizes whether windows of {axis.name} reach the array")
         position = Axis(axis.name, 0, part.size)
         value = part.hi - 1 - position if backwards else part.lo + position
         replaced.append((w.x, normal(value)))
