@@ -18,7 +18,15 @@ from jaxte.lang.graphs import among
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.platforms import Platform, Rates
-from jaxte.lower.limits import CALLS, FEW, FEW_POSITIONS, LONGEST_UNROLLED, MANY_ROWS, MOST_TERMS
+from jaxte.lower.limits import (
+    CALLS,
+    FEW,
+    FEW_POSITIONS,
+    LONGEST_UNROLLED,
+    MANY_ROWS,
+    MOST_TERMS,
+    MOST_UNROLLED,
+)
 from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import extent_of
@@ -99,7 +107,9 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
     shifted = shifted_axes(node, facts)
     taps = prod(extent_of(a.extent) for a in shifted)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
-    if any(extent_of(a.extent) > LONGEST_UNROLLED for a in shifted):  # laid out before it is reduced
+    if taps > MOST_UNROLLED or any(
+        extent_of(a.extent) > LONGEST_UNROLLED for a in shifted
+    ):  # laid out before it is reduced
         laid_out = width * everywhere
         own = Work(stream=3 * laid_out, temporaries=laid_out, kernel=4)
     else:

@@ -149,6 +149,8 @@ FAMILIES = (
             *(conv.FOLDED, conv.FOLDED_GROUPS, conv.IMAGES),
             *(
                 conv.ONE_PASS,
+                conv.TWO_STACKS,
+                conv.ROWS,
                 toeplitz.MATRIX,
                 toeplitz.DIAGONALS,
                 toeplitz.BLOCKS,

@@ -30,7 +30,9 @@ from jaxte.lower.forms.conv.per_image import (
     kernel_source,
 )
 from jaxte.lower.forms.conv.recognise import Matched
+from jaxte.lower.forms.conv.rows import RowProducts, row_products_of, row_products_source, row_products_work
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
+from jaxte.lower.forms.conv.two_stacks import recognise_two_stacks, two_stacks_source, two_stacks_work
 from jaxte.lower.forms.conv.write import (
     Classes,
     classes_source,
@@ -126,6 +128,8 @@ CLASSES = "residue classes"
 FOLDED = "folded convolution"
 FOLDED_GROUPS = f"{FOLDED} per group"
 IMAGES = "product per image"
+TWO_STACKS = "product of two stacks"
+ROWS = "products of rows"
 
 
 def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
@@ -174,6 +178,14 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
         source = partial(tap_sums_source, sums, step=body.step, shared=body.shared)
         work = tap_sums_work(sums, times_of_channels(axes, node, facts))
         yield way(body, wanted, ONE_PASS, work, sums.operands, source)
+    rows = row_products_of(spec)
+    if isinstance(rows, RowProducts):
+        source = partial(row_products_source, rows, step=body.step)
+        yield own(ROWS, row_products_work(rows), source)
+    stacks = recognise_two_stacks(found, axes, node.dtype)
+    if not isinstance(stacks, Refusal):
+        source = partial(two_stacks_source, stacks, step=body.step, shared=body.shared)
+        yield way(body, wanted, TWO_STACKS, two_stacks_work(stacks), stacks.operands, source)
 
 
 def _is_of_filter(spec: ConvolutionSpec, facts: Platform) -> bool:

@@ -98,16 +98,17 @@ def recognise_tap_sums(
     outer: Sequence[Factor],
     guards: Sequence[Expr],
     along_columns: bool = True,
+    most: int = MOST_COPIES,
 ) -> TapSumsSpec | Refusal:
-    """The sums that the convolution ``match`` is; arguments as those of ``specify``.
+    """The sums that the convolution ``match`` is, at ``most`` positions; the other arguments as those of ``specify``.
 
     Where columns cannot be summed together, each sum is along its rows first.
     """
     if any(match.with_role(r) for r in ("batch", "feature", "lhs_sum", "rhs_sum")):
         return Refusal("an axis is in one operand only: there are products of matrices")
-    found = _small(match) or _small(exchanged(match))
+    found = _small(match, most) or _small(exchanged(match), most)
     if found is None:
-        return Refusal(f"more than {MOST_COPIES} output positions, or a dilated operand")
+        return Refusal(f"more than {most} output positions, or a dilated operand")
     match, windows = found
     groups, contracted = match.with_role("group"), match.with_role("contracted")
     read = [axis for form in match.lhs.forms for axis in form.axes]
@@ -164,12 +165,12 @@ def _has_rows(match: Match) -> bool:
     )
 
 
-def _small(match: Match) -> tuple[Match, list[Window]] | None:
+def _small(match: Match, most: int) -> tuple[Match, list[Window]] | None:
     windows = [oriented(s) for s in match.spatial]
     counts = [w.spatial.t.extent for w in windows]
     if not all(isinstance(c, Const) and w.alpha == 1 for c, w in zip(counts, windows, strict=True)):
         return None
-    if prod(int(c) for c in counts) > MOST_COPIES or any(s.z is None for s in match.spatial):
+    if prod(int(c) for c in counts) > most or any(s.z is None for s in match.spatial):
         return None
     return match, windows
 
@@ -197,10 +198,9 @@ def tap_sums_source(
         step: gives a node a name, by default a new one.
         shared: gives a node the name that it has, as an array with zeros around it that others read too.
     """
-    padded, target = operands[0], ""
-    if any(not identical(w, (ZERO, ZERO)) for w in spec.padding):
-        padded = shared(Kept(_padded(spec, operands[0])))
-    elif not isinstance(padded, Name):
+    target = ""
+    padded = padded_operand(spec, operands[0], shared)
+    if not isinstance(padded, Name):
         padded = named = step(padded)
         target = named.identifier
     turns: list[Loop] = []
@@ -216,6 +216,13 @@ def tap_sums_source(
     items = Items(values, sums.count, sums.item_shape, sums.parts.kind)
     result = _finished(spec, items, operands)
     return step(Cast(result, spec.lhs.dtype) if rounded else result, values.identifier)
+
+
+def padded_operand(spec: TapSumsSpec, node: Node, shared: Callable[[Node], Name]) -> Node:
+    """The first operand with zeros around it, where there are any."""
+    if all(identical(w, (ZERO, ZERO)) for w in spec.padding):
+        return node
+    return shared(Kept(_padded(spec, node)))
 
 
 def _padded(spec: TapSumsSpec, node: Node) -> Node:
@@ -238,6 +245,11 @@ def _finished(spec: TapSumsSpec, sums: Items, operands: Sequence[Node]) -> Node:
         result = Reduced("sum", result, others) if others else result
     else:
         result = Reduced("sum", Stacked((sums,), len(spec.kept)), (-1,))
+    return placed(spec, result, operands)
+
+
+def placed(spec: TapSumsSpec, result: Node, operands: Sequence[Node]) -> Node:
+    """The sums, over the grouped axes and the positions, as one array over the output axes."""
     kept = [spec.lhs.axes[n].hi for n in spec.kept]
     positions = [Const(size) for size, *_ in spec.windows]
     shape: Sequence[Expr] = (*kept, *positions) if spec.shape is None else spec.shape

@@ -1,0 +1,117 @@
+"""Convolutions of two dimensions with a large kernel as one product of matrices and a few slices that are added.
+
+    y[i, j] = sum over k, l of x[i + k, j + l] * w[k, l]   =   sum over k of P[k, i + k, j]   with   P[k, p, j] = sum over l of w[k, l] * x[p, j + l]
+
+What ``x`` is at each ``l`` is one stack of as many slices as the kernel has columns, and ``P`` has an array for each of its rows. Windows of all taps would be as many
+elements as there are products, and one loop over all taps takes long to compile and to run from about a hundred on. XLA's convolution of a few features on a
+CPU is a plain loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from jaxte.lang import dtypes
+from jaxte.lang.expr import ONE, Axis, as_expr
+from jaxte.lower.arrays.elementwise import Number, Typed
+from jaxte.lower.arrays.loops import Each, Stacked, Total, loop
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.arrays.products import Einsum
+from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range
+from jaxte.lower.arrays.views import Spread
+from jaxte.lower.code.broadcasting import apply_steps
+from jaxte.lower.code.lettered_array import moving
+from jaxte.lower.code.spec import Refusal
+from jaxte.lower.cost.work import NARROW, Work
+from jaxte.lower.forms.conv.spec import ConvolutionSpec
+from jaxte.lower.forms.conv.write import Dimension, dimension, finished_source, rearranged
+from jaxte.lower.limits import LONGEST_UNROLLED, MOST_UNROLLED
+from jaxte.sets.intervals import extent_of
+
+
+@dataclass(frozen=True, slots=True)
+class RowProducts:
+    """``spec`` of two dimensions: ``rows``, whose taps are added up, and ``columns``, whose taps are contracted."""
+
+    spec: ConvolutionSpec
+    rows: Dimension
+    columns: Dimension
+
+
+def row_products_of(spec: ConvolutionSpec) -> RowProducts | Refusal:
+    """``spec`` by its rows, where it has so many taps that they are no slices."""
+    if len(spec.strides) != 2 or spec.groups is not ONE:
+        return Refusal("it has not two dimensions, or groups")
+    rows, columns = dimension(spec, 0), dimension(spec, 1)
+    if rows is None or columns is None:
+        return Refusal("extents depend on sizes")
+    if max(rows.spacing, columns.spacing) > 1 or spec.lhs.dtype in dtypes.NARROW:
+        return Refusal("there are zeros between elements, or products are rounded")
+    if rows.taps * columns.taps <= MOST_UNROLLED:
+        return Refusal(f"its taps are {MOST_UNROLLED} at most, slices that are multiplied and added")
+    if max(rows.taps, columns.taps) > LONGEST_UNROLLED:
+        return Refusal(f"its kernel is longer than {LONGEST_UNROLLED}")
+    return RowProducts(spec, rows, columns)
+
+
+def row_products_source(own: RowProducts, operands: Sequence[Node], step: Callable[[Node], Node]) -> Node:
+    """``own`` on the nodes of the operands of its specification; ``step`` gives a node a name."""
+    spec, rows, columns = own.spec, own.rows, own.columns
+    numbers = [dims.replace(rows.letter, "H").replace(columns.letter, "W") for dims in spec.dimension_numbers]
+    lhs, rhs = (
+        rearranged(node, shape, None)
+        for node, shape in zip(operands[:2], (spec.lhs_shape, spec.rhs_shape), strict=True)
+    )
+    lhs = step(_padded(spec, {"H": rows.padding, "W": columns.padding}, numbers[0], lhs))
+    stack = _slices(lhs, numbers[0].index("W"), columns, "j")
+    first = numbers[0].lower()
+    second = numbers[1].translate(str.maketrans("OIHW", "ocrs"))
+    out = numbers[2].translate(str.maketrans("NCHW", "nohw"))
+    products = step(Einsum(f"s{first},{second}->r{out}", (step(Stacked((stack,), 0)), rhs)))
+    turn = loop("i", rows.taps)
+    at = numbers[2].index("H")
+    entries: tuple[Entry, ...] = (turn.axis, *(ALL,) * at, _moving(rows, turn.axis))
+    total = step(Total(Each(apply_steps(products, [Index(entries)]), (turn,))))
+    return step(finished_source(spec, total, operands))
+
+
+def _slices(array: Node, at: int, own: Dimension, name: str) -> Each:
+    turn = loop(name, own.taps)
+    return Each(apply_steps(array, [Index((*(ALL,) * at, _moving(own, turn.axis)))]), (turn,))
+
+
+def _moving(own: Dimension, tap: Axis) -> Range:
+    return moving(own.dilation * tap, own.stride * (own.outputs - 1) + 1, own.stride)
+
+
+def _padded(spec: ConvolutionSpec, padding: dict[str, tuple[int, int]], dims: str, lhs: Node) -> Node:
+    """lhs with zeros around it, or without what no window meets."""
+    widths = [padding.get(letter, (0, 0)) for letter in dims]
+    if not any(map(any, widths)):
+        return lhs
+    if min(min(own) for own in widths) < 0:
+        zero = Typed(Number(0), spec.lhs.dtype)
+        return Spread(lhs, zero, tuple((as_expr(a), as_expr(b), 0) for a, b in widths))
+    return apply_steps(lhs, [Pad(tuple((as_expr(a), as_expr(b)) for a, b in widths))])
+
+
+def row_products_work(own: RowProducts) -> Work:
+    """A product of matrices that are written to memory, and slices of it that are added in one loop."""
+    spec, rows, columns = own.spec, own.rows, own.columns
+    lhs, rhs = (
+        dict(zip(dims, map(extent_of, shape), strict=True))
+        for dims, shape in zip(spec.dimension_numbers, spec.shapes, strict=False)
+    )
+    width = dtypes.width(spec.lhs.dtype)
+    lines = lhs["N"] * rows.padded * columns.outputs
+    copied, made = lines * lhs["C"] * columns.taps, lines * rhs["O"] * rows.taps
+    results = lhs["N"] * rhs["O"] * rows.outputs * columns.outputs
+    narrow = min(rows.taps * rhs["O"], columns.taps * lhs["C"])
+    return Work(
+        dot=2.0 * made * columns.taps * lhs["C"] * (1 + NARROW / narrow),
+        stream=2.0 * width * (copied + made),
+        tap=float(results * rows.taps),
+        kernel=5,
+        temporaries=width * (copied + made),
+    )
