@@ -44,9 +44,9 @@ def _text(expr: Expr, called: Mapping[Any, str] | None, names: Mapping[Axis, str
     memo: dict[Expr, Piece] = {}
     for node in nodes:
         if isinstance(node, Read) and called and node.tensor in called:
-            written, strength = _element(called[node.tensor], node, lambda child: memo[child])
+            written, strength = _element(called[node.tensor], node, memo.__getitem__)
         else:
-            written, strength = _piece(node, lambda child: memo[child], names)
+            written, strength = _piece(node, memo.__getitem__, names)
         memo[node] = (written if len(written) <= _LONGEST else written[:_LONGEST] + " …", strength)
     return memo[expr][0]
 

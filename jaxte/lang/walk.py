@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reducer, call
-from jaxte.lang.graphs import reached
 
 T = TypeVar("T")
 
@@ -26,7 +26,15 @@ def _below(root: Expr) -> tuple[Expr, ...]:
 
 def nodes_outside(root: Expr, inner: tuple[type[Expr], ...]) -> list[Expr]:
     """The nodes below ``root`` once, parents before children, without what those of the kinds ``inner`` are made of."""
-    return list(reached([root], lambda node: () if isinstance(node, inner) else node.children))
+    found: dict[Expr, None] = {}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found[node] = None
+            if not isinstance(node, inner):
+                stack.extend(node.children)
+    return list(found)
 
 
 def fold(root: Expr, rule: Callable[[Expr, list[Any]], Any]) -> Any:
@@ -56,7 +64,14 @@ def rewrite_reads(root: Expr, rule: Callable[[Read, Read], Expr]) -> Expr:
 
 def with_indices(root: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     """``root`` with ``rule`` applied to the indices of each read."""
-    return rewrite(root, lambda n: Read(n.tensor, [*map(rule, n.indices)]) if isinstance(n, Read) else n)
+
+    def over(node: Expr) -> Expr:
+        if not isinstance(node, Read):
+            return node
+        indices = [*map(rule, node.indices)]
+        return node if all(map(is_, indices, node.indices)) else Read(node.tensor, indices)
+
+    return rewrite(root, over)
 
 
 def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:

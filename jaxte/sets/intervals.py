@@ -202,7 +202,8 @@ def _holds(condition: Expr) -> bool:
 
 def at_most(a: Expr | Linear, b: Expr | Linear) -> bool:
     """Whether ``a <= b`` for all sizes."""
-    return nonnegative(_form(b) - _form(a))
+    lesser = a if isinstance(a, Linear) else linear(a)
+    return nonnegative((b if isinstance(b, Linear) else linear(b)).plus(lesser, -1))
 
 
 def same(a: Expr | Linear, b: Expr | Linear) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 
 from jaxte.algebra.simplify import added
 from jaxte.lang import dtypes
@@ -42,6 +42,7 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None]) -> Expr | None:
     return _through(g, rule, 0)
 
 
+@lru_cache(maxsize=1024)  # of what flows into one node, for each of its operands
 def _leaves(g: Expr) -> int:
     """How many paths lead to the leaves of the guards and sums of ``g``."""
     counts: dict[Expr, int] = {}

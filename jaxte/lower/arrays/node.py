@@ -35,7 +35,11 @@ class Interned(type):
         if given or len(args) < len(_names(cls)):
             args = _all_fields(cls, args, given)
         # numbers that Python takes for equal, as 1 and 1.0 and True, are written differently
-        key = (cls, *[(type(v), repr(v)) if isinstance(v, _NUMBERS) else v for v in args])
+        key: tuple[Any, ...] = (cls, *args)
+        for value in args:
+            if isinstance(value, _NUMBERS):
+                key = (cls, *[(type(v), repr(v)) if isinstance(v, _NUMBERS) else v for v in args])
+                break
         with _lock:
             there = _nodes.references.get(key)
             node = None if there is None else there()
@@ -92,7 +96,7 @@ class Node(metaclass=Interned):
     def operands(self) -> tuple[Node, ...]:
         """The nodes that it is made of, in the order of its fields."""
         found: list[Node] = []
-        waiting = [getattr(self, name) for name in reversed(names_of(self))]
+        waiting = [*map(self.__dict__.__getitem__, reversed(names_of(self)))]
         while waiting:
             value = waiting.pop()
             if isinstance(value, Node):

@@ -86,18 +86,19 @@ class Body(Statements):
         self._root = root
         self.survey(root)
         self._most_visits += VISITS_OF_A_NODE * len(postorder(root))
-        stack = [self._task(root, scope)]
+        stack = [(root, scope, self._evaluate(root, scope))]
         answer: Value | None = None
         while stack:
+            node, at, task = stack[-1]
             try:
-                request = stack[-1].send(answer)  # type: ignore[arg-type]
+                request = task.send(answer)  # type: ignore[arg-type]
             except StopIteration as finished:
                 stack.pop()
-                answer = finished.value
+                answer = self._values[node, at] = self._named_if_shared(node, finished.value)
                 continue
             answer = self._values.get(request)
             if answer is None:
-                stack.append(self._task(*request))
+                stack.append((*request, self._evaluate(*request)))
         assert answer is not None
         return answer
 
@@ -145,15 +146,13 @@ class Body(Statements):
 
     # --- nodes
 
-    def _task(self, node: Expr, scope: Scope) -> Task:
-        self._visits += 1
-        value = yield from self._evaluate(node, scope)
-        if self._uses.get(node, 0) > 1 and not isinstance(node, Read) and not node.weak:
-            value = self.named(value)
-        self._values[node, scope] = value
-        return value
+    def _named_if_shared(self, node: Expr, value: Value) -> Value:
+        """The ``value`` of ``node``, under a name where several nodes are made of it."""
+        several = self._uses.get(node, 0) > 1 and not isinstance(node, Read) and not node.weak
+        return self.named(value) if several else value
 
     def _evaluate(self, node: Expr, scope: Scope) -> Task:
+        self._visits += 1
         match node:
             case Const(value):
                 if type(value) in (int, float):
@@ -175,8 +174,7 @@ class Body(Statements):
             case _ if node.weak and node.dtype == "int32" and is_index(node):
                 return self.index_value(scope.index(node), scope, "int32")
         assert isinstance(node, Call), node
-        roots = self.rewrite(node, [ROOTS], scope)
-        if roots is not node:
+        if node.op is POWER and (roots := self.rewrite(node, [ROOTS], scope)) is not node:
             self.survey(roots)
             return (yield roots, scope)
         if node is self._root and node.op in (ADD, SUBTRACT):

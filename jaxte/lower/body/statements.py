@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from operator import attrgetter
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis
@@ -28,6 +29,7 @@ _LONGEST_LINE, _SHORT = (
     92,
     24,
 )  # characters of a statement, from which on its parts get names; of a part that does not
+_is_literal, _dims, _kind = attrgetter("literal"), attrgetter("dims"), attrgetter("kind")
 _WIDE = {"float32": "float64", "complex64": "complex128"}
 
 
@@ -122,7 +124,7 @@ class Statements:
         if op.name == "cast":
             return converted(operands[0], op.result) or self.cast(operands[0], op.result)
         kind = self._widened(op, operands, kind)
-        if all(v.literal for v in operands) and (constant := folded(op, operands, kind)) is not None:
+        if all(map(_is_literal, operands)) and (constant := folded(op, operands, kind)) is not None:
             return constant
         if (rest := without_neutral(op, operands, kind)) is not None:
             return rest
@@ -130,8 +132,8 @@ class Statements:
             return self.combine(NEGATIVE, [rest], kind, scope)
         if op is NEGATIVE and isinstance(inner := operands[0].code, Apply) and inner.op is NEGATIVE:
             return replace(operands[0], code=inner.args[0])
-        own = {d for v in operands for d in v.dims}
-        dims = tuple([d for d in scope.order if d in own])
+        own = frozenset[Axis]().union(*map(_dims, operands))
+        dims = tuple(filter(own.__contains__, scope.order))
         values = self._agreeing(op, list(operands), kind)
         while True:
             node = Apply(op, tuple([broadcast(v, dims) for v in values]))
@@ -159,15 +161,15 @@ class Statements:
         if op in COMPARISONS:
             values = self._compared(values)
         if op.result == "bool" or op.result == "real":
-            return [_typed(v, v.dtype) for v in values] if all(v.literal for v in values) else values
+            return [_typed(v, v.dtype) for v in values] if all(map(_is_literal, values)) else values
         operands = values[1:] if op is SELECT else values
-        if all(v.literal for v in operands):
+        if all(map(_is_literal, operands)):
             if kind[1] and op is SELECT:
                 return values
             typed = [_typed(v, kind[0]) for v in operands[:1]]
             return [*values[: len(values) - len(operands)], *typed, *operands[1:]]
         # A literal is written without its dtype, so it takes the one that it meets.
-        promoted = dtypes.promote((v.dtype, v.kind[1] or v.literal) for v in operands)
+        promoted = dtypes.promote([(v.kind[0], v.kind[1] or v.literal) for v in operands])
         if promoted[0] == kind[0] and (op.result != "inexact" or dtypes.is_inexact(promoted[0])):
             if promoted[1] and not kind[1] and op.result == "promote":  # a number that has its dtype for good
                 own = [self.cast(v, kind[0]) if v.literal and not v.kind[1] else v for v in operands]
@@ -193,7 +195,7 @@ class Statements:
         """The kind that JAX gives the result; weak where every operand is, or integers meet a weak float."""
         operands = values[1:] if op is SELECT else values
         if op.result == "promote" and kind[0] != "bool":
-            return kind[0], dtypes.promote(v.kind for v in operands)[1]
+            return kind[0], dtypes.promote(map(_kind, operands))[1]
         if op.result in ("inexact", "integer", "real") and kind[0] != "bool":
             return kind[0], all(v.kind[1] for v in operands)
         return kind[0], False

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from operator import is_
 
 from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
-from jaxte.lang.graphs import among, identical
+from jaxte.lang.graphs import among
 from jaxte.lower.arrays.elementwise import Apply, Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
@@ -82,7 +83,7 @@ def _does_nothing(step: Step) -> bool:
 
 def broadcast(value: Value, dims: Sequence[Axis]) -> Node:
     """``value`` with new axes of length 1 where it lacks one of ``dims``."""
-    if not value.dims or identical(tuple(value.dims), tuple(dims)):
+    if not value.dims or (len(value.dims) == len(dims) and all(map(is_, value.dims, dims))):
         return value.code
     own = [n for n, d in enumerate(dims) if among(d, value.dims)]
     kept = with_kept_axes(value.code, len(value.dims))

@@ -18,9 +18,10 @@ from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.counts import at_least, elements, held_bytes
 from jaxte.lower.arrays.counts import flops as node_flops
 from jaxte.lower.arrays.data import Gather
-from jaxte.lower.arrays.elementwise import Apply
+from jaxte.lower.arrays.elementwise import Apply, Name, Number
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.products import Combined, Einsum, Reduced
+from jaxte.lower.arrays.views import View
 from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import is_expensive
@@ -34,6 +35,7 @@ from jaxte.meaning.points import share_together
 from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute, Tensor
 
+_FREE = (Name, Number, View)  # they take no loop and hold nothing
 MOST_BYTES = 10**11  # no machine is asked for more
 
 
@@ -45,10 +47,15 @@ def verdict_of(
     Raises:
         TooLargeError: an array of more than 100 GB.
     """
-    nodes = list(nodes_below(*(s.source for s in statements if isinstance(s, Statement))))
-    over = max(map(_loop, nodes), key=prod, default=())
+    made = nodes_below(*(s.source for s in statements if isinstance(s, Statement)))
+    nodes = [node for node in made if not isinstance(node, _FREE)]
+    loops = list(map(_loop, nodes))
+    over = max(loops, key=prod, default=())
     own = _bytes(tensor)
-    held = max([_known(held_bytes, node) for node in nodes], default=0)
+    others = [
+        node for node in nodes if not isinstance(node, Apply)
+    ]  # those hold nothing, and their loops are their operations
+    held = max([_known(held_bytes, node) for node in others], default=0)
     held = max(held, *(int(e.temporaries) for e in estimates if e.chosen), 0)
     laid_out = laid_out_bytes(statements) if facts.lays_out_sums else 0
     needed = own + sum(map(_bytes, tensor.inputs))
@@ -58,7 +65,8 @@ def verdict_of(
             "time, as a tensor of its own for each, or a budget: te.function(..., max_memory=2**30) computes in tiles what can be"
         )
     counting, asked = _counting(tensor)
-    flops = sum([_known(node_flops, node) for node in nodes])
+    flops = sum([_known(node_flops, node) for node in others])
+    flops += sum([prod(own) for own, node in zip(loops, nodes, strict=True) if isinstance(node, Apply)])
     verdict = Verdict(
         tensor.name,
         over,

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from operator import is_
 from typing import Any
 
 from jaxte.algebra.product import (
@@ -46,7 +47,7 @@ _MOST_BRANCHES = 8  # of a choice, each of which takes a sum of its own
 
 def with_factors_outside(root: Expr) -> Expr:
     """``root`` with what its sums do not depend on outside of them."""
-    return rewrite(root, _outside)
+    return rewrite(root, _outside) if root.reduces else root
 
 
 def _outside(node: Expr) -> Expr:
@@ -190,7 +191,7 @@ def with_narrow_factors_first(body: Expr, axes: Sequence[Axis]) -> Expr:
             found = _narrow_first(node, axes)
             if found.dtype == node.dtype and not found.weak:
                 table[node] = found
-    if not table:
+    if all(map(is_, table, table.values())):
         return body
     new = substitute(body, table)
     return new if _work(new, axes) + _WORTH <= _work(body, axes) else body

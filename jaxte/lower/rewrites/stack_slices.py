@@ -140,7 +140,7 @@ def with_rows_apart(root: Expr, axes: Sequence[Axis], rates: Rates) -> Expr:
         found = _chosen_matrix(node)
         return node if found is None or not _gains(node, found, rates) else _apart(node, *found)
 
-    return rewrite(root, rule)
+    return rewrite(root, rule) if root.reduces else root
 
 
 def _chosen_matrix(node: Reduce) -> tuple[Read, Expr, int] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lang.expr import ONE, ZERO, Axis, Expr, as_expr
+from jaxte.lang.expr import ONE, ZERO, Axis, Const, Expr, as_expr
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.text import text
 from jaxte.lower.arrays.steps import (
@@ -55,6 +55,8 @@ def _element(extent: Expr, offset: Linear) -> View | Refusal:
 
 def fetch(extent: Expr, start: Linear, stride: int, count: Expr) -> tuple[Step, ...] | Refusal:
     """The elements ``start + stride * p`` for p below ``count``; zeros outside."""
+    if stride == 1 and not start.terms and isinstance(extent, Const) and (length := known(count)):
+        return _fetch_row(known(extent) or 0, start.constant, length)
     last = start + (linear(count) - constant(1)) * stride
     low, high = (start, last) if stride > 0 else (last, start)
     if nonnegative(low) and at_most(high + constant(1), extent):
@@ -63,6 +65,16 @@ def fetch(extent: Expr, start: Linear, stride: int, count: Expr) -> tuple[Step, 
     if None not in numbers:
         return _fetch_known(numbers[2] or 0, numbers[0] or 0, stride, numbers[1] or 0)
     return _fetch_symbolic(extent, low, high, stride)
+
+
+def _fetch_row(extent: int, start: int, count: int) -> tuple[Step, ...]:
+    """The same of numbers, one element after the other, as most reads are."""
+    if start < 0 or start + count > extent:
+        return _fetch_known(extent, start, 1, count)
+    if count == extent:
+        return ()
+    stop = start + count
+    return (Index((Range(as_expr(start) if start else None, None if stop == extent else as_expr(stop)),)),)
 
 
 def slice_steps(extent: Expr, start: Linear, last: Linear, stride: int) -> tuple[Step, ...]:
@@ -127,7 +139,7 @@ def _counts_otherwise(extent: Expr, start: Linear, last: Linear, stride: int) ->
 
 def _fetch_known(extent: int, start: int, stride: int, count: int) -> tuple[Step, ...]:
     """Slices what is in range, then pads what is not."""
-    inside = _ends_inside(extent, start, stride, count)
+    inside = ends_inside(extent, start, stride, count)
     if not inside:
         return (
             Index((Range(ZERO, ZERO),)),
@@ -140,7 +152,7 @@ def _fetch_known(extent: int, start: int, stride: int, count: int) -> tuple[Step
     return (*steps, Pad(((as_expr(first), as_expr(count - 1 - last)),)))
 
 
-def _ends_inside(extent: int, start: int, stride: int, count: int) -> tuple[int, int] | tuple[()]:
+def ends_inside(extent: int, start: int, stride: int, count: int) -> tuple[int, int] | tuple[()]:
     """The first and last p below ``count`` with ``start + stride * p`` in range; nothing if there is none."""
     if stride > 0:
         first, last = -(start // stride), (extent - 1 - start) // stride

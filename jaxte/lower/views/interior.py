@@ -16,8 +16,11 @@ from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, postorder
+from jaxte.lower.views.affine import ends_inside
 from jaxte.lower.views.condition_box import box_of, split_conditions
 from jaxte.lower.views.scope import Scope
+from jaxte.sets.affine import Linear
+from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import constant, known
 from jaxte.sets.tabulate import values_along
 
@@ -49,6 +52,12 @@ def _of_reads(reads: Sequence[Read]) -> Iterator[Interval]:
     for read in reads:
         for index, extent in zip(read.indices, read.tensor.shape, strict=True):
             axes, size = list(free_axes(index)), known(as_expr(extent))
+            form = linear_or_none(index) if len(axes) == 1 and size is not None else None
+            if (
+                form is not None and axes[0] in form.terms and len(form.terms) == 1
+            ):  # most are an axis, shifted
+                yield from _of_steps(axes[0], form, size or 0)
+                continue
             values = values_along(index, axes[0]) if len(axes) == 1 and size is not None else None
             if values is None or not len(values):
                 continue
@@ -57,6 +66,16 @@ def _of_reads(reads: Sequence[Read]) -> Iterator[Interval]:
             inside = inside[(inside >= first) & (inside <= last)]
             if len(inside) < len(values):
                 yield (axes[0], int(inside[0]), int(inside[-1])) if len(inside) else (axes[0], 0, -1)
+
+
+def _of_steps(axis: Axis, form: Linear, size: int) -> Iterator[Interval]:
+    """Where a multiple of ``axis``, shifted, is below ``size`` and not below 0, if that is not everywhere."""
+    first, count, stride = known(axis.lo), known(axis.extent), form.terms[axis]
+    if first is None or not count:
+        return
+    inside = ends_inside(size, form.constant + stride * first, stride, count)
+    if inside != (0, count - 1):
+        yield (axis, *inside) if inside else (axis, 0, -1)
 
 
 def _even_part(values: np.ndarray) -> tuple[int, int]:

@@ -57,12 +57,20 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
 
 def _view(read: Read, scope: Scope) -> View | None:
     """What the indices of a read, which together are digits as those of a reshape are, come to; None where they are not."""
-    if len(plain_indices(read)) < len(read.indices):
+    if len(plain_indices(read)) < len(read.indices) or _is_laid_out([scope.index(i) for i in read.indices]):
         return None
     found = scope.view(read)
     if not isinstance(found, View) or any(isinstance(step, Tile) for step in found.steps):
         return None
     return found
+
+
+def _is_laid_out(indices: Sequence[Expr]) -> bool:
+    """Whether plain sums of axes, each axis in one of them, overlap: only a copy of each row, shifted, has them all."""
+    forms = [linear(index) for index in indices]
+    terms = [atom for form in forms for atom in form.terms]
+    plain = all(isinstance(atom, Axis) for atom in terms) and len(set(terms)) == len(terms)
+    return plain and not all(map(_is_digits, indices))
 
 
 def _is_askew(view: View) -> bool:

@@ -100,5 +100,7 @@ def _common(
 
 def guards_of(body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
     """The conditions common to every place where each of ``nodes`` stands."""
+    if not nodes:
+        return {}
     known = _common((), body, lambda held: [part for c in held for part in conjuncts(c)])
     return {node: list(conditions) for node, (_, conditions) in known.items() if node in nodes}

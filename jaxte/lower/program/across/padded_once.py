@@ -30,7 +30,7 @@ from jaxte.lower.views.turned_digits import ends_of_values
 from jaxte.sets.affine import Linear, linear
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import constant, dims_of, highest, known, lowest
+from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, surely_inside
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
@@ -62,7 +62,7 @@ def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     shifted, reduced = shifted_axes(root), _reduced(root)
     pieces = cache(partial(_in_pieces, root))  # for a body that reads many tensors, once for all of them
     for tensor, reads in by_tensor(root).items():
-        if not are_several(reads, shifted):
+        if not are_several(reads, shifted) or all(map(surely_inside, reads)):
             continue
         widths = None if _reads_digits(reads, reduced) else _widths(tensor, pieces()[tensor])
         if widths is not None and any(low or high for low, high in widths):
