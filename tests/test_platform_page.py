@@ -114,14 +114,16 @@ def test_cycles_that_the_compiler_states_stand_beside_the_model() -> None:
         counted = {"bytes": 1.0, "kernels": 1, "temporaries": 0, "trips": 0, "model": 2}
         return {"seconds": 1e-6, "operations": {}, **counted, **more}
 
-    def written(**more: int) -> str:
-        (table,) = tables(
-            {"tpu": {"corpus": {"blur": {"forward": {"jaxte": side(**more), "plain": side(cycles=3000)}}}}}
-        ).values()
+    def written(*others: str, **more: int) -> str:
+        plain = {**side(cycles=3000), "operations": dict.fromkeys(others, 1)}
+        sides = {"jaxte": side(**more), "plain": plain}
+        (table,) = tables({"tpu": {"corpus": {"blur": {"forward": sides}}}}).values()
         return table
 
     assert "1.00 (1.5 by cycles)" in written(cycles=2000)
     assert "by cycles" not in written()  # of figures that were taken before
+    assert "by cycles" not in written("select-and-scatter", cycles=2000)  # of which none are stated
+    assert "by cycles" in written("dot", cycles=2000)
 
 
 def test_figures_by_an_earlier_model_are_marked() -> None:

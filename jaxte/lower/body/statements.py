@@ -19,6 +19,7 @@ from jaxte.lower.arrays.views import Broadcast
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.broadcasting import apply_steps, broadcast
 from jaxte.lower.code.constants import converted, folded, negated, without_neutral
+from jaxte.lower.code.scaled_sums import number_within
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
@@ -43,6 +44,7 @@ class Statements:
         self.names = shared.names
         self.printer = shared.printer
         self.written = shared.written
+        self._sums_apart = shared.policy.facts.sums_apart
         self.statements: list[AnyStatement] = []
 
     # --- names
@@ -87,6 +89,7 @@ class Statements:
 
     def finish(self, code: Node) -> None:
         """Assigns ``code`` to the target; where the last line makes it, that line does."""
+        code = (self._sums_apart and number_within(code)) or code
         last = self.statements[-1] if self.statements else None
         if isinstance(code, Name) and isinstance(last, Statement) and last.target == code.identifier:
             self.statements.pop()

@@ -63,6 +63,27 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
+class DenseGroups:
+    """What a convolution of all features of a register takes in place of one of a single feature for each group.
+
+    Attributes:
+        products: how many multiplications at a time the pass has that takes one for each feature of a register.
+        of_filter: the same for the gradient of the filter.
+        copies: how often what is read and written is copied.
+        copies_of_filter: the same for the gradient of the filter.
+        copies_of_few: the same where parts of the rows stand in place of a batch of fewer than ``batch``.
+        batch: images that fill a register.
+    """
+
+    products: float
+    of_filter: float
+    copies: float
+    copies_of_filter: float
+    copies_of_few: float
+    batch: int
+
+
+@dataclass(frozen=True, slots=True)
 class Platform:
     """One row. Facts are named after what XLA does; the form that each is for stands behind it.
 
@@ -111,6 +132,7 @@ class Platform:
         scatters_rows: rows are scattered in vectors, so that each takes as long as an element, and what moving it takes.
         fuses_rows: sums along rows are one kernel with what they are taken of, and with what reads them, unless that waits for another sum (sums of
             quotients without their divisors).
+        sums_apart: a sum is fused with nothing that reads it, so that a number that it is multiplied by is a kernel more (numbers within sums).
         multiplies_nan: a choice between what is gathered and NaN keeps functions of it from being computed in vectors; a product with NaN does not.
         kernels: what runs Pallas kernels: its interpreter, which takes whatever is in them, or one of its compilers, for types of up to four bytes; Triton
             takes no slices of what is loaded, and extents that are powers of two.
@@ -118,7 +140,7 @@ class Platform:
         intermediate: operations of a sum in the time that an element of an intermediate takes to be written and read.
         loop: the same in the time that one more loop takes to start (partial sums that others share).
         window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
-        window_extrema: elements that a call of it for an extremum meets in the time of one of a sum.
+        window_extrema: elements that a call of it for an extremum, or with strides or spacings, meets in the time of one of a sum at each position.
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
         cores: how many a convolution with many output features has; with up to ``features_alone``, or kernels of fewer than
             ``kernel_shared`` elements, it has one.
@@ -155,7 +177,7 @@ class Platform:
     copies_transposed: bool = False
     moves_lanes_apart: bool = False
     groups_in_loops: bool = False
-    groups_as_dense: bool = False
+    groups_as_dense: DenseGroups | None = None
     sums_columns: bool = False
     narrow_products: bool = True
     adds_rows: bool = False
@@ -166,6 +188,7 @@ class Platform:
     transposes_apart: bool = False
     holds_pairs: bool = False
     fuses_rows: bool = False
+    sums_apart: bool = False
     multiplies_nan: bool = False
     kernels: str = MOSAIC
     pairs: int = 1 << 21
@@ -267,6 +290,7 @@ GPU = Platform(
     groups_by_library=True,
     joins_apart=True,
     fuses_rows=True,
+    sums_apart=True,
     pairs=1 << 28,
     transposes_apart=True,
     lanes=64,
@@ -302,7 +326,8 @@ TPU = Platform(
     pads_rows=True,
     copies_transposed=True,
     moves_lanes_apart=True,
-    groups_as_dense=True,
+    # by the cycles of 16,320 rows of 64 channels: 4,080 a tap and 30,000 for copies, of the gradient 680 and 21,000; 86,000 for copies of a batch of four
+    groups_as_dense=DenseGroups(2, 12, copies=2, copies_of_filter=0.5, copies_of_few=6, batch=8),
     joins_apart=True,
     lanes=128,
     channel_taps=8,

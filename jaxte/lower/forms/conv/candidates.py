@@ -15,7 +15,7 @@ from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Dry, Refusal, on_names
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platforms import DenseGroups, Platform
 from jaxte.lower.cost.work import Work, points, times_of_channels
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of, groups_of, groups_source
 from jaxte.lower.forms.conv.lines.candidates import fourier_candidates, toeplitz_candidates
@@ -43,7 +43,6 @@ from jaxte.lower.forms.conv.write import (
 from jaxte.sets.intervals import extent_of
 
 _SHORT = 128  # positions of a kernel
-_SUBLANES = 8  # rows of a register
 
 
 def convolutions_work(roots: Iterable[Node], facts: Platform) -> Work:
@@ -81,7 +80,7 @@ def _multiplied(node: Convolution, facts: Platform) -> Work:
     own, out = {letter: extent_of(e) for letter, e in window(node).items()}, extent_of(features(node))
     groups = extent_of(node.groups)
     if facts.groups_as_dense and groups > 1 and groups == out and (own["I"] == 1 or node.by_batch):
-        return _of_channels(node, met, out, facts)
+        return _of_channels(node, met, out, facts.groups_as_dense, facts.lanes)
     # of several features of a group, over more than a short kernel of one: a product of matrices for each group
     summed = out > groups and (own["I"] > 1 or (prod(own.values()) > _SHORT and facts.groups_by_library))
     if (groups > 1 and (facts.groups_in_loops or not summed)) or own["I"] == 1 == out:
@@ -98,14 +97,12 @@ def _multiplied(node: Convolution, facts: Platform) -> Work:
     return Work(convolution=counted * few / cores, stream=copied + between / few**2)
 
 
-def _of_channels(node: Convolution, met: float, out: int, facts: Platform) -> Work:
-    """The multiplications with all features of each register, of which 16-bit passes do four at a time, and copies of what is read and written, padded to
-    registers.
+def _of_channels(node: Convolution, met: float, out: int, dense: DenseGroups, lanes: int) -> Work:
+    """The multiplications with all features of each register, and copies of what is read and written, padded to registers.
 
-    By the cycles that the compiler states of 16,320 rows of 64 channels a tap takes 4,080, and 680 of the gradient of the filter; copies take 30,000 and 21,000.
-    Parts of the rows stand in place of a batch that does not fill a register, for which more is copied (86,000 of 8,192 rows of 128 channels in a batch of four).
+    Parts of the rows stand in place of a batch that does not fill a register, for which more is copied.
     """
-    padded = -(-out // facts.lanes) * facts.lanes
+    padded = -(-out // lanes) * lanes
     everywhere = met / 2 / out * padded
     lhs, rhs = (
         dtypes.width("float32") * prod(map(extent_of, operand.shape)) / out * padded
@@ -113,10 +110,10 @@ def _of_channels(node: Convolution, met: float, out: int, facts: Platform) -> Wo
     )
     batch = extent_of(node.lhs.shape[node.dimensions[0].index("C" if node.by_batch else "N")])
     if node.by_batch:
-        copies = 6 if 1 < batch < _SUBLANES else 0.5
-        return Work(convolution=everywhere * facts.lanes / 12, stream=copies * (lhs + rhs))
-    copies = 6 if batch < _SUBLANES else 2
-    return Work(convolution=everywhere * facts.lanes / 2, stream=copies * max(lhs, rhs))
+        copies = dense.copies_of_few if 1 < batch < dense.batch else dense.copies_of_filter
+        return Work(convolution=everywhere * lanes / dense.of_filter, stream=copies * (lhs + rhs))
+    copies = dense.copies_of_few if batch < dense.batch else dense.copies
+    return Work(convolution=everywhere * lanes / dense.products, stream=copies * max(lhs, rhs))
 
 
 CONVOLUTION = "convolution"

@@ -97,8 +97,8 @@ def slices_work(spec: WindowSpec, node: Reduce) -> Work:
 
 def _called_work(spec: WindowSpec, count: float, facts: Platform) -> Work:
     """``lax.reduce_window`` for ``count`` windows."""
-    is_extremum = spec.reducer.name in ("max", "min")
-    met = count * prod(d.size for d in spec.dims) / (facts.window_extrema if is_extremum else 1)
+    fast = spec.reducer.name in ("max", "min") or any(d.stride * d.spacing > 1 for d in spec.dims)
+    met = count * prod(d.size for d in spec.dims) / (facts.window_extrema if fast else 1)
     return Work(window=met, kernel=facts.window_call)
 
 
