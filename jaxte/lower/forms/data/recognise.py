@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
 from jaxte.autodiff.sums.cheap import LongPositions, Positions
@@ -27,6 +28,7 @@ from jaxte.sets.index_forms import difference, linear_or_none
 from jaxte.sets.intervals import known
 from jaxte.tensors.facts import Permutation, Sorted, Unique
 
+_T = TypeVar("_T")
 # of the built-in reductions, what ``.at`` calls them
 METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
 _SORTED = "indices_are_sorted"
@@ -85,11 +87,6 @@ class ScatterSpec:
         return next(n for n, p in enumerate(self.positions) if p.operand is not None)
 
     @property
-    def single(self) -> bool:
-        """Whether the positions are one vector, along one dimension of the values."""
-        return len(self.indices) == 1 and self.block == 1 and len(self.values.axes) == len(self.shape)
-
-    @property
     def operands(self) -> tuple[Array, ...]:
         guards = () if self.guard is None else (self.guard,)
         return (self.values, *self.indices, *self.finish.operands, *guards)
@@ -99,8 +96,8 @@ def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(a for a in block if among(a, own))
 
 
-def _result_dims(positions: Sequence[Position], whole: Sequence[Axis], block: Sequence[Axis]) -> list[Axis]:
-    """The axes of ``base[positions]`` in NumPy's order: the block where the arrays stand side by side, else in front."""
+def result_dims(positions: Sequence[Position], whole: Sequence[_T], block: Sequence[_T]) -> list[_T]:
+    """The axes, or whatever stands for them, of ``base[positions]`` in NumPy's order: the block where the arrays stand side by side, else in front."""
     arrays = [n for n, p in enumerate(positions) if not p.whole]
     together = arrays[-1] - arrays[0] == len(arrays) - 1
     start = arrays[0] if together else 0
@@ -247,7 +244,7 @@ def _scatter(
     body = _element(node, others, guards)
     if summed:
         body = Reduce(node.reducer, (body,), summed, TRUE)
-    dims = _result_dims(positions, placed, block) if free_axes(body) else []
+    dims = result_dims(positions, placed, block) if free_axes(body) else []
     flags = [f for f in _flags(axes, targets, varying) if identical(block, plain) or f != _SORTED]
     finish = over_all(axes, axes, outside.factors)
     guard = array(axes, conjunction(outside.guards)) if outside.guards else None

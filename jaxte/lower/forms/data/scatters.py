@@ -12,8 +12,10 @@ zeros, and no other that is added. Adjoints of reads between elements (bilinear 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
+from string import ascii_lowercase
 
 from jaxte.algebra.sums import Signed, signed_terms
 from jaxte.lang import dtypes
@@ -21,7 +23,7 @@ from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, conjuncts
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.walk import reads_of, substitute
+from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.counts import flops as flops_of
 from jaxte.lower.arrays.data import OneHot, Scatter
@@ -36,7 +38,7 @@ from jaxte.lower.code.spec import Array, on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import signature
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.data.recognise import FORMS, Position, ScatterSpec, recognise_scatter
+from jaxte.lower.forms.data.recognise import FORMS, Position, ScatterSpec, recognise_scatter, result_dims
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.empty_sums import guarded_reads
 from jaxte.lower.views.scope import Scope
@@ -48,14 +50,42 @@ def scatter_source(spec: ScatterSpec, operands: Sequence[Node]) -> Node:
     return _finished(spec, accumulated(spec, operands, spec.flags), operands)
 
 
-def one_hot_source(spec: ScatterSpec, operands: Sequence[Node]) -> Node:
+@dataclass(frozen=True)
+class Hot:
+    """A sum at one array of positions as a product with their one-hot rows.
+
+    Attributes:
+        spec: with values over the dimensions that they depend on.
+        letters: of the rows, of the values and of the result, as an einsum has them.
+    """
+
+    spec: ScatterSpec
+    letters: str
+
+
+def one_hot_of(spec: ScatterSpec) -> Hot | None:
+    """``spec`` as such a product; None where there are several arrays of positions, or nothing is multiplied."""
+    if len(spec.indices) != 1 or not spec.values.axes:
+        return None
+    whole, block = ascii_lowercase[: len(spec.shape)], ascii_lowercase[::-1][: spec.block]
+    row = spec.positions[spec.target]
+    dims = result_dims(spec.positions, whole, block)
+    free = free_axes(spec.values.body)
+    met = [n for n, axis in enumerate(spec.values.axes) if axis in free]
+    values = Array(tuple(spec.values.axes[n] for n in met), spec.values.body)
+    out = [own if p.count is None else block[p.dims[0]] for own, p in zip(whole, spec.positions, strict=True)]
+    hot = "".join(block[d] for d in row.dims) + whole[spec.target]
+    held = "".join(dims[n] for n in met)
+    if not set(out) <= {*hot, *held}:
+        return None
+    return Hot(replace(spec, values=values), f"{hot},{held}->{''.join(out)}")
+
+
+def one_hot_source(own: Hot, operands: Sequence[Node]) -> Node:
     """The product of the values with the matrix that has a one where a position is a row of the output."""
-    letters = "abcdefghijklmnopqrstuvwxyz"[: len(spec.shape)]
-    row = letters[spec.target]
-    held = letters.replace(row, "z")
+    spec = own.spec
     hot = OneHot(operands[1], spec.shape[spec.target], spec.dtype)
-    product = Einsum(f"z{row},{held}->{letters}", (hot, operands[0]), exact=True)
-    return _finished(spec, product, operands)
+    return _finished(spec, Einsum(own.letters, (hot, operands[0]), exact=True), operands)
 
 
 def accumulated(
@@ -102,7 +132,7 @@ def _position(position: Position, block: int, operands: Sequence[Node]) -> Node 
 
 
 ONE_HOT = "one-hot product"
-Source = Callable[[ScatterSpec, Sequence[Node]], Node]
+Source = Callable[[Sequence[Node]], Node]
 
 
 def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -118,14 +148,15 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
         moved += Work(scatter=prod(extents[: spec.block]), stream=width * prod(extents))
     else:
         moved += Work(scatter=prod(extents))
-    yield _candidate(body, spec, wanted, FORMS[node.reducer.name], moved, scatter_source)
-    if node.reducer.name != "sum" or not spec.single or not is_float(node.dtype) or _may_be_outside(spec):
-        return
-    made = list(nodes_below(one_hot_source(spec, on_names(spec.operands))))
+    yield _candidate(body, spec, wanted, FORMS[node.reducer.name], moved, partial(scatter_source, spec))
+    own = one_hot_of(spec) if node.reducer.name == "sum" and is_float(node.dtype) else None
+    if own is None or _may_be_outside(spec) or (spec.block > 1 and not body.policy.facts.scatters_rows):
+        return  # a GPU adds a matrix of positions in fewer bytes than it writes their rows (letter_projection, 0.8)
+    made = list(nodes_below(one_hot_source(own, on_names(own.spec.operands))))
     hot = sum(bytes_of(node, extent_of) for node in made if isinstance(node, OneHot))
     flops = sum(flops_of(node, extent_of) for node in made if isinstance(node, Einsum))
     product = Work(dot=flops, stream=2.0 * hot, temporaries=hot, kernel=2)
-    yield _candidate(body, spec, wanted, ONE_HOT, product, one_hot_source)
+    yield _candidate(body, own.spec, wanted, ONE_HOT, product, partial(one_hot_source, own))
 
 
 def _may_be_outside(spec: ScatterSpec) -> bool:
@@ -142,7 +173,7 @@ def _candidate(
         body.report.note(form)
         if "scatter" in form:
             body.report.because(spec.reason)
-        return Value(source(spec, operands), wanted.axes, (wanted.node.dtype, False))
+        return Value(source(operands), wanted.axes, (wanted.node.dtype, False))
 
     return Candidate(form, work, write)
 
