@@ -162,16 +162,17 @@ def test_what_wraps_around_is_named() -> None:
 
 
 def test_a_sweep_in_place_that_reads_at_data_is_told_to_copy() -> None:
-    def knapsack(v, w):
-        best = np.zeros(9)
-        for i in range(5):
-            for c in range(8, -1, -1):
-                if c >= w[i]:
-                    best[c] = max(best[c], best[c - w[i]] + v[i])
-        return best
+    """Neither of its reads is of a sweep before, and no loop goes by one of the counters alone."""
 
-    with pytest.raises(te.DefinitionError, match=r"old = best\.copy\(\), and read old"):
-        te.loops(knapsack)(np.ones(5), np.array([2, 3, 1, 4, 2]))
+    def crossed(a, k):
+        for i in range(4):
+            for j in range(4):
+                for m in range(4):
+                    a[i, j] = max(a[i, j], a[j, k[m]] + a[k[3 - m], i])
+        return a
+
+    with pytest.raises(te.DefinitionError, match=r"^crossed: .*old = a\.copy\(\), and read old"):
+        te.loops(crossed)(np.ones((4, 4)), np.array([2, 0, 3, 1]))
 
 
 def turned(a):

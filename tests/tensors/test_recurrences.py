@@ -1,8 +1,11 @@
 """Definitions of tensors that read themselves: what they mean, how they are shown, what is refused and what the message says."""
 
+import operator
+
 import jax
 import numpy as np
 import pytest
+from jax import export
 
 import jaxte as te
 
@@ -207,3 +210,22 @@ def test_wrong_shapes_and_counts_are_refused():
         "5 positions along axis 0|6 and 5",
         lambda: te.recurrence([(6,), (5,)], [lambda a, b, t: 1.0, lambda a, b, t: 2.0]),
     )
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_size_that_is_a_symbol_is_compared_with_a_position(name, turned):
+    """On the left of ``==``, a symbol of JAX's export would say that it is no traced position, wherever that is."""
+
+    def last(v):
+        def body(h, t):
+            sides = (t, v.shape[0] - 2) if turned else (v.shape[0] - 2, t)
+            return te.select(getattr(operator, name)(*sides), 2.0, 0.5) * h[t - 1] + v[t]
+
+        return te.recurrence(v.shape, body, init=1.0)
+
+    fn, (size,) = te.function(last), export.symbolic_shape("m")
+    step = jax.jit(jax.grad(lambda v: fn(v)[-1] ** 2))
+    called = export.export(step)(jax.ShapeDtypeStruct((size,), "float32")).call
+    v = np.arange(5, dtype="float32")
+    np.testing.assert_allclose(called(v), step(v), rtol=1e-6)

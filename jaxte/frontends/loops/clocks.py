@@ -15,12 +15,13 @@ from typing import TypeVar
 from jaxte.frontends.loops.program import Counter, Equation, Stand
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
 from jaxte.lang.graphs import circles
-from jaxte.lang.walk import reads_of
+from jaxte.lang.walk import depends_on, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.tabulate import evaluate_index
 from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.recurrences.earlier import numbers_within
 
 T = TypeVar("T")
 Candidates = Callable[[Equation], Sequence[Expr]]
@@ -30,11 +31,12 @@ _MOST_TRIED = 3000  # times of equations, after which no clock is looked for
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """A read of ``target`` in the body of ``source``."""
+    """A read of ``target`` in the body of ``source``, at ``indices``, in which axes stand for data."""
 
     source: Equation
     target: Equation
     read: Read
+    indices: tuple[Expr, ...]
     axes: tuple[Axis, ...]
     conditions: tuple[Expr, ...]
 
@@ -175,7 +177,7 @@ class Search:
     def _difference(self, edge: Edge, reader: Expr, target: Expr) -> Linear | None:
         """How many steps before its reader an element is computed; None where data decides."""
         if edge not in self._indices:
-            pairs = zip(edge.target.axes, edge.read.indices, strict=True)
+            pairs = zip(edge.target.axes, edge.indices, strict=True)
             self._indices[edge] = {a: None if reads_of(i) else linear_or_none(i) for a, i in pairs}
         indices, result, read = self._indices[edge], linear(reader), linear(target)
         for atom, factor in read.terms.items():
@@ -335,10 +337,23 @@ class _Points:
 
 def _edges(equation: Equation, among: Sequence[Equation]) -> Iterator[Edge]:
     own = {e.stand: e for e in among}
-    targets = {r for r in reads_of(equation.body) if isinstance(r.tensor, Stand) and r.tensor in own}
-    for read, axes, conditions in contexts(equation.axes, equation.body, targets):
+    reads = [r for r in reads_of(equation.body) if isinstance(r.tensor, Stand) and r.tensor in own]
+    stands = {r.tensor for r in reads_of(equation.body) if isinstance(r.tensor, Stand)}
+    numbers = numbers_within([i for r in reads for i in r.indices], stands)
+    fresh = frozenset(numbers.values())
+    moved = [substitute(r, numbers) for r in reads]
+    origins = {new: r for new, r in zip(moved, reads, strict=True) if isinstance(new, Read)}
+    body = substitute(equation.body, numbers)
+    for read, axes, conditions in contexts((*equation.axes, *fresh), body, set(origins)):
+        inside = [
+            c
+            for axis, index in zip(own[read.tensor].axes, read.indices, strict=True)
+            for c in (index >= axis.lo, index < axis.hi)
+            if depends_on(index, fresh)
+        ]
         domain = () if equation.domain is TRUE else (equation.domain,)
-        yield Edge(equation, own[read.tensor], read, axes, (*domain, *conditions))
+        held = (*domain, *conditions, *inside)
+        yield Edge(equation, own[read.tensor], origins[read], read.indices, axes, held)
 
 
 def _ranks(equations: Sequence[Equation]) -> dict[Equation, Expr] | None:

@@ -102,7 +102,7 @@ def _reading(clocks: Clocks, lines: dict[_Line, Equation], readers: Sequence[Equ
     for line, own in lines.items():
         (read,) = reads_of(own.body)
         times[own] = substitute(clocks.times[line.equation], dict(zip(line.axes, own.axes, strict=True)))
-        lags[Edge(own, line.equation, read, own.axes, (own.domain,))] = Lag(0, True)
+        lags[Edge(own, line.equation, read, read.indices, own.axes, (own.domain,))] = Lag(0, True)
     arrays = dict.fromkeys(line.equation for line in lines)
     for reader in readers:
         table: dict[Expr, Expr] = {}
@@ -116,5 +116,6 @@ def _reading(clocks: Clocks, lines: dict[_Line, Equation], readers: Sequence[Equ
             if edge.source is reader and edge.read in table:
                 new = table[edge.read]
                 assert isinstance(new, Read) and isinstance(new.tensor, Stand)
-                lags[Edge(reader, new.tensor.equation, new, edge.axes, edge.conditions)] = lag
+                moved = Edge(reader, new.tensor.equation, new, new.indices, edge.axes, edge.conditions)
+                lags[moved] = lag
     return Clocks(times, lags)

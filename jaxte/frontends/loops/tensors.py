@@ -72,14 +72,18 @@ class _Making:
             (own,) = block
             self.made[own] = self._plain(own)
             return
-        if isinstance(clocks, Nest):
-            for equation in block:
-                equation.says(self._joined(equation))
-            others = [e for e in self._every if e not in set(block)]
-            self.made.update(Nesting(block, clocks, self._length, others).made())
-            return
         if clocks is None:
             raise DefinitionError(f"{program.name}: {_no_clock(block)}")
+        if isinstance(clocks, Clocks):
+            self._check_length(block, clocks, program)
+        try:
+            self._recurrence(block, clocks)
+        except DefinitionError as error:
+            if _at_data(block) is None:
+                raise
+            raise DefinitionError(f"{program.name}: {_no_clock(block)}") from error
+
+    def _check_length(self, block: Sequence[Equation], clocks: Clocks, program: Program) -> None:
         steps = self._length(block, clocks)
         longest = max(lag.least for lag in clocks.lags.values())
         if isinstance(steps, Const) and (
@@ -92,9 +96,14 @@ class _Making:
                 f"{program.name}: {names} are computed in an order that no clock of one loop describes, so that each of {text(steps)} iterations would be a step that "
                 "keeps all that was computed so far; make a function of the inner loops, with @te.loops, and call it in a loop of JAX (lax.scan, fori_loop)"
             )
+
+    def _recurrence(self, block: Sequence[Equation], clocks: Clocks | Nest) -> None:
         for equation in block:
             equation.says(self._joined(equation))
-        if all(clocks.solved(equation) is not None for equation in block):
+        if isinstance(clocks, Nest):
+            others = [e for e in self._every if e not in set(block)]
+            self.made.update(Nesting(block, clocks, self._length, others).made())
+        elif all(clocks.solved(equation) is not None for equation in block):
             self._timed(block, clocks)
         else:
             self._kept(block, clocks)
@@ -258,15 +267,20 @@ class _Making:
 def _no_clock(block: Sequence[Equation]) -> str:
     names = ", ".join(dict.fromkeys(e.name for e in block))
     said = f"the order in which {names} are computed follows no clock that te.loops finds"
-    stands = {e.stand: e.name for e in block}
-    reads = [r for e in block for r in reads_of(e.body) if r.tensor in stands]
-    at_data = next((stands[r.tensor] for r in reads if any(map(reads_of, r.indices))), None)  # type: ignore[index]
+    at_data = _at_data(block)
     if at_data is None:
         return f"{said}; give sizes that are known, in place of symbols"
     return (
         f"{said}: {at_data} is read at positions that are data, which the same sweep may have written; if what was there before the sweep is meant, copy it in front "
         f"of the sweep, as in old = {at_data}.copy(), and read old"
     )
+
+
+def _at_data(block: Sequence[Equation]) -> str | None:
+    """The name of an array of the block that is read at positions that are data."""
+    stands: dict[object, str] = {e.stand: e.name for e in block}
+    reads = [r for e in block for r in reads_of(e.body) if r.tensor in stands]
+    return next((stands[r.tensor] for r in reads if any(map(reads_of, r.indices))), None)
 
 
 def _is_wide_test(equation: Equation) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jaxte.lang.dtypes import is_integer
+from jaxte.lang.operators import TURNED
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays import elementwise
@@ -68,7 +69,11 @@ def _arange(node: elementwise.Arange, to: Writer) -> Written:
 
 
 def _apply(node: elementwise.Apply, to: Writer) -> Written:
-    return TABLE[node.op.name].code.write(*map(to.write, node.args))
+    op, args = node.op, node.args
+    # on the left of ==, a symbol of jax.export is equal to no traced array, and says nothing
+    if op in TURNED and len(args) == 2 and isinstance(args[0], elementwise.Size):
+        op, args = TURNED[op], args[::-1]
+    return TABLE[op.name].code.write(*map(to.write, args))
 
 
 def _cast(node: elementwise.Cast, to: Writer) -> Written:

@@ -8,12 +8,13 @@ Comparisons of positions: which are decided, and which of them say the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
+from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT
-from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
+from jaxte.lang.operators import COMPARISONS, EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, normal
 from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.domain import IntegerSet
@@ -24,6 +25,7 @@ from jaxte.tensors.recurrences.node import Position, Recurrence, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 _LATEST = 2**30  # position of a loop around
+_INTEGERS = -(2**63), 2**63 - 1  # that data may be
 
 
 def offset_from(clock: Axis, index: Expr) -> Expr | None:
@@ -98,11 +100,28 @@ def at_clock(body: Expr, places: Mapping[Tensor, int], clock: Axis) -> Expr:
 def with_lags(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[State], Placeholder]) -> Expr:
     """``body`` where reads of states say how many steps ago they are, or are reads of all positions ``so_far``, where the conditions around them say so.
 
-    The position of a loop around is a number of these, too.
+    The position of a loop around is a number of these, too, and so is data that positions are made of, or compared with.
     """
     around = {r: Axis(r.tensor.name, 0, _LATEST) for r in reads_of(body) if isinstance(r.tensor, Position)}
+    places = [i for r in reads_of(body) if r.tensor in group.numbers for i in r.indices]
+    compared = [
+        n for n in postorder(body) if isinstance(n, Call) and n.op in COMPARISONS and _is_of_positions(n)
+    ]
+    around |= numbers_within([*places, *compared], group.numbers)
     body = substitute(body, around)
     return substitute(_with_known(body, group, clock, so_far), {a: r for r, a in around.items()})
+
+
+def _is_of_positions(comparison: Call) -> bool:
+    return all(linear_or_none(a) is not None for a in comparison.args)
+
+
+def numbers_within(positions: Iterable[Expr], states: Container[Tensor]) -> dict[Read, Axis]:
+    """An axis for each integer that ``positions`` are made of and that is no value of ``states``: conditions may say which it is."""
+    data = dict.fromkeys(r for r in reads_of(*positions) if is_integer(r.dtype))
+    held = {r: [r.tensor, *(own.tensor for own in reads_of(*r.indices))] for r in data}
+    plain = [r for r, tensors in held.items() if not any(t in states for t in tensors)]
+    return {r: Axis(r.tensor.name, *_INTEGERS) for r in plain if not isinstance(r.tensor, Position)}
 
 
 def _with_known(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[State], Placeholder]) -> Expr:
