@@ -80,7 +80,7 @@ platforms:
 	@set -e; for platform in $(PLATFORMS); do \
 	  test -x build/$$platform/bin/python || $(PYTHON) -m venv build/$$platform; \
 	  plugin=cuda12; test $$platform = gpu || plugin=tpu; \
-	  build/$$platform/bin/python -m pip --disable-pip-version-check install --quiet -e . "jax[$$plugin]==0.10.*"; \
+	  build/$$platform/bin/python -m pip --disable-pip-version-check install --quiet -e ".[draw]" "jax[$$plugin]==0.10.*"; \
 	  build/$$platform/bin/python benchmarks/platforms --platform $$platform $(COMPILED); \
 	done
 

@@ -13,6 +13,7 @@ from jaxte.lower.cost.platforms import Platform
 from platforms.facts import CASES
 from platforms.kernels import MODELS, array_bytes, parsed
 from platforms.page import page, ratio, tables
+from platforms.side_by_side import draw, speeds, summary, whole
 from platforms.texts import recorded, text_hash
 
 GPU = """HloModule jit_f
@@ -197,3 +198,19 @@ def test_figures_are_those_of_what_is_emitted(platform: str, name: str, hashed: 
         f"what is emitted of {name} for {platform} is not what was measured; in the environment of make platforms, take its figures again: "
         f"python benchmarks/platforms --platform {platform} --stale"
     )
+
+
+def test_all_platforms_stand_side_by_side(tmp_path: Path) -> None:
+    """Times of the clock beside those of the model; a side that was not compiled is left out."""
+    took = {"plain": {"seconds": 4.0}, "jaxte": {"seconds": 1.0}}
+    failed = {"plain": {"error": "not compiled"}, "jaxte": {"seconds": 1.0}}
+    found = speeds({"gpu": {"corpus": {"sobel": {"forward": took, "forward + backward": failed}}}})
+    assert (
+        found["gpu"] == {("corpus", "sobel", "forward"): 4.0}
+        and ("corpus", "sobel", "forward") in found["cpu"]
+    )
+    assert "**4.00** (0 of 1 below 0.97)" in summary(found)
+    (row,) = [line for line in whole(found).splitlines() if line.startswith("| `sobel`")]
+    assert [cell.strip() for cell in row.split("|")][4] == "4.00"
+    draw(found, tmp_path / "platforms.png")
+    assert (tmp_path / "platforms.png").read_bytes().startswith(b"\x89PNG")

@@ -28,6 +28,7 @@ from platforms.compilations import Compilations  # noqa: E402
 from platforms.functions import GROUPS, listed  # noqa: E402
 from platforms.kernels import is_earlier  # noqa: E402
 from platforms.page import page, ratio, tables  # noqa: E402
+from platforms.side_by_side import draw, speeds, whole  # noqa: E402
 from platforms.texts import HASHED, TEXTS, text_hash  # noqa: E402
 from platforms.topology import DEVICES  # noqa: E402
 
@@ -86,7 +87,10 @@ def main() -> None:
             print(f"{options.platform} {group} {name:28} {ratios} {time.perf_counter() - start:.0f} s", flush=True)  # fmt: skip
             options.json.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
     if options.page or options.json == FIGURES:
-        PAGE.write_text(page(data))
+        beside = speeds(data)
+        PAGE.write_text(page(data, beside))
+        (PAGE.parent / "results" / "platforms-side-by-side.md").write_text(whole(beside))
+        draw(beside, PAGE.with_suffix(".png"))
         for path, text in tables(data).items():
             (PAGE.parent / path).write_text(text)
 

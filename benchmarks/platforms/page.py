@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from platforms.kernels import is_earlier
+from platforms.side_by_side import Speeds, summary
 from platforms.topology import DEVICES
 from timing import markdown
 
@@ -38,6 +39,14 @@ that its memory holds. `te.grad(f, platform="gpu")` decides by the same rows wha
 
 The text that is emitted for each case of the suite and of the corpus is recorded by its hash where figures are taken; a test fails where it is another one by
 now, and `python benchmarks/platforms --platform gpu --stale` takes the figures of those again.
+"""
+
+
+_SIDE_BY_SIDE = """## Side by side
+
+![How many times as fast as plain JAX, on each platform](platforms.png)
+
+Suite and corpus beside plain JAX on all three, geometric means; [each function](results/platforms-side-by-side.md).
 """
 
 
@@ -151,9 +160,11 @@ With pads for all positions of both passes 90 permutes of 69 kB became 80 of 75:
 """
 
 
-def page(data: Mapping[str, Any]) -> str:
-    """The page of all platforms that there are figures of."""
+def page(data: Mapping[str, Any], beside: Speeds | None = None) -> str:
+    """The page of all platforms that there are figures of, with those of the clock ``beside`` them."""
     parts = [_HEAD.format(**DEVICES)]
+    if beside is not None:
+        parts.append(f"{_SIDE_BY_SIDE}\n{summary(beside)}\n")
     for platform in PLATFORMS:
         if platform in data:
             found = ", ".join(f"[{group}]({_path(platform, group)})" for group in data[platform])
