@@ -7,6 +7,7 @@ from jaxte.lang.operators import TURNED
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays import elementwise
+from jaxte.lower.arrays.kinds import Scalar
 from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, number_text
 from jaxte.sets.index_forms import is_multiple
 
@@ -71,7 +72,7 @@ def _arange(node: elementwise.Arange, to: Writer) -> Written:
 def _apply(node: elementwise.Apply, to: Writer) -> Written:
     op, args = node.op, node.args
     # on the left of ==, a symbol of jax.export is equal to no traced array, and says nothing
-    if op in TURNED and len(args) == 2 and isinstance(args[0], elementwise.Size):
+    if op in TURNED and isinstance(args[0], elementwise.Size) and not isinstance(args[-1], Scalar):
         op, args = TURNED[op], args[::-1]
     return TABLE[op.name].code.write(*map(to.write, args))
 
