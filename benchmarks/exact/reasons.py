@@ -6,6 +6,5 @@ CAUSES: dict[str, str] = {
     "global_max_pool": "no rounding: of equal maxima, of which 16 bits have many, the first gets the gradient as in a pool, jnp.max divides it",
     "envelope": "no rounding: equal maxima, of which 16 bits have many, share the gradient as those of jnp.max do, a window of lax.reduce_window gives it to the first",
     "linear_attention": "two sums of the same weights, of which one is a cumulative sum, are added apart, and cancel; as one sum, which plain JAX has, 1.4 times less far off",
-    "mean_shift": "differences of points are taken apart for products of matrices, as far as docs/forms.md says: one in a hundred above twice of plain JAX",
     "wave_equation": "ten steps amplify what each adjoint of the Laplacian is rounded by: terms of the element itself, the largest, come first, and those of its neighbours are added to them; in the order of plain JAX, half as far off",
 }
