@@ -269,7 +269,10 @@ def _no_clock(block: Sequence[Equation]) -> str:
     said = f"the order in which {names} are computed follows no clock that te.loops finds"
     at_data = _at_data(block)
     if at_data is None:
-        return f"{said}; give sizes that are known, in place of symbols"
+        return (
+            f"{said}; give sizes that are known, in place of symbols, or make a function of the inner loops, with @te.loops, and call it in a loop of JAX "
+            "(lax.scan, fori_loop)"
+        )
     return (
         f"{said}: {at_data} is read at positions that are data, which the same sweep may have written; if what was there before the sweep is meant, copy it in front "
         f"of the sweep, as in old = {at_data}.copy(), and read old"
