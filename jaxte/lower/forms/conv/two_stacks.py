@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from string import ascii_letters
 
+from jaxte.algebra.product import may_spoil, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Const
 from jaxte.lower.arrays.elementwise import Name
@@ -45,6 +46,10 @@ def recognise_two_stacks(found: Matched, axes: Sequence[Axis], dtype: str) -> Ta
         return Refusal("there are no two stacks of a few slices, or sums in one pass are few enough")
     if spec.windows[0][3] != 1 or dtype in dtypes.NARROW:
         return Refusal("elements of the first dimension are taken apart, or rounded in each product")
+    if any(map(may_spoil, product_of(spec.lhs.body).factors)):
+        return Refusal(
+            "zeros around one operand would be multiplied by what may be infinite in the other one"
+        )
     return spec
 
 

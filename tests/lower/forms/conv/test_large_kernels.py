@@ -144,3 +144,20 @@ def test_symbolic_sizes(rng: np.random.Generator) -> None:
     )
     x, w = (jnp.asarray(rng.standard_normal(s), "float32") for s in ((30, 40), (11, 13)))
     np.testing.assert_allclose(exported.call(x, w), fn(x, w), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("inverse", [True, False])
+def test_zeros_are_not_multiplied_by_what_may_be_infinite(inverse: bool) -> None:
+    """A quotient that is infinite is in the one sum that reads it."""
+
+    def build(x: Tensor, y: Tensor) -> Compute:
+        i, j = axis(20, "i"), axis(22, "j")
+        inverted = te.compute(x.shape, lambda p, q: 1 / x[p, q], "t") if inverse else x
+        return te.compute((9, 11), lambda k, q: te.sum(inverted[i + k, j + q] * y[i, j], [i, j]), "r")
+
+    rng = np.random.default_rng(0)
+    x, y = (np.float32(rng.uniform(1, 2, shape)) for shape in ((28, 32), (20, 22)))
+    fn = te.function(build)
+    assert (STACKS in str(te.explain(fn, x, y)).partition("convolution")[0]) is not inverse
+    x[0, 0] = 0
+    assert (~np.isfinite(fn(x, y))).sum() == (1 if inverse else 0)
