@@ -1,4 +1,4 @@
-"""How often the search for clocks asks isl: once for what several readings of a program, and several candidates, have in common."""
+"""What the search for clocks finds, and how often it asks isl: once for what several readings of a program, and several candidates, have in common."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from jaxte.frontends.loops import clocks, flows
 from jaxte.sets.domain import IntegerSet
 from npbench.applications import ludcmp
 from npbench.kernels import nussinov
+from tests.loops.agreement import assert_nodes_agree
 
 
 def paths_but_to_itself(d):
@@ -65,3 +66,24 @@ def test_the_flow_of_an_array_is_asked_again_only_where_its_writes_are_others(mo
     monkeypatch.setattr(flows, "Flow", Counted)
     te.loops(ludcmp).builder(te.placeholder((8, 8), name="A"), te.placeholder((8,), name="b"))
     assert 0 < len(asked) <= 70
+
+
+def sum_and_mirrored_choice(x, v, A):
+    """All that is added to ``x[0]`` is a sum with a clock; ``x[n - 1 - k]`` of the same additions has none."""
+    n = x.shape[0]
+    for k in range(n - 1):
+        for _ in range(3):
+            if A[k, k + 1] > 0.1:
+                x[k] += 0.7 * x[0]
+        if x[n - 1 - k] > 0.1:
+            x[k + 1] += x[k + 1] * v[0]
+        else:
+            A[k, k + 1] -= np.sin(x[n - 1 - k])
+    for k in range(n):
+        A[k, k] = v[0] * A[n - 1 - k, k]
+    return x, A
+
+
+def test_what_stays_a_sum_for_one_block_is_a_write_where_another_has_no_clock(x64, rng) -> None:
+    arrays = rng.normal(size=6), rng.normal(size=2), rng.normal(size=(6, 6))
+    assert_nodes_agree(sum_and_mirrored_choice, arrays)

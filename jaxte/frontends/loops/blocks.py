@@ -31,7 +31,7 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
             flow, (blocks, clocks) = apart, rows
     plain: set[int] = set()
     left: set[int] = set()  # additions that stay sums
-    while (found := _next_loose(flow, blocks, clocks, plain | left)) is not None:
+    while (found := _next_loose(flow, blocks, clocks, plain, left)) is not None:
         more, has_clocks, of_block = found
         other, rows = _best(Dataflow(flow.program, plain | more, flows=flow.flows), points, plain | more)
         if has_clocks and (
@@ -48,12 +48,17 @@ def _next_loose(
     flow: Dataflow,
     blocks: Sequence[Sequence[Equation]],
     clocks: Sequence[Clocks | Nest | None],
-    known: Collection[int],
+    plain: Collection[int],
+    left: Collection[int],
 ) -> tuple[set[int], bool, set[int]] | None:
-    """Additions of the first block without fixed lags that has any but those ``known``: the next to be writes, whether the block has clocks, and all of it."""
+    """Additions of the first block without fixed lags that has any but those known: the next to be writes, whether the block has clocks, and all of it.
+
+    What stays a sum for the sake of a block with clocks becomes writes where another one has none: any order is better than no program.
+    """
     for block, own in zip(blocks, clocks, strict=True):
         if is_open(block) and (own is None or not own.is_fixed):
             every = flow.additions_in(block)
+            known = plain if own is None else {*plain, *left}
             loose = flow.additions_over_outermost(block) if own is None else flow.additions_in(_loose([own]))
             more = loose.difference(known) or every.difference(known)
             if more:
