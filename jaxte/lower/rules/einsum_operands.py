@@ -75,23 +75,31 @@ def in_good_order(values: Sequence[Value], out: Sequence[Axis]) -> Sequence[Valu
     for vector, other in (values, values[::-1]):
         at_first = _summed_first(vector, other, out)
         if at_first is not None:
-            return [vector, other] if at_first else [other, vector]
+            return [vector, other] if at_first is _is_in_order(vector, other, out) else [other, vector]
     return _small_first(values, out)
 
 
 def _summed_first(vector: Value, other: Value, out: Sequence[Axis]) -> bool | None:
     """Whether ``other`` has the dimensions that are summed over in front of those that only it has, or behind them.
 
-    None where they stand otherwise, where ``vector`` is a matrix, or ``other`` has two dimensions. The first operand of a product of matrices has what is
-    summed behind, the second one in front. XLA on the CPU copies what has it in the other place, matrices excepted. A vector may be either.
+    None where they stand otherwise, where ``vector`` is a matrix, or ``other`` is. The first operand of a product of matrices has what is
+    summed behind, the second one in front. XLA on the CPU copies what has it in the other place, matrices excepted. A vector may be either. Matrices of which
+    there is one for each element of a dimension behind are copied in any case, and in the order that they have the copy is the same for sums over either side.
     """
     summed = [d for d in vector.dims if not among(d, out)]
     left = [d for d in other.dims if not (among(d, out) and among(d, vector.dims))]
-    if not summed or len(left) < 3 or any(among(d, out) and not among(d, other.dims) for d in vector.dims):
+    is_matrix = len(left) < 2 or (len(left) == 2 and identical(tuple(left), other.dims[-2:]))
+    if not summed or is_matrix or any(among(d, out) and not among(d, other.dims) for d in vector.dims):
         return None
     if set(left[: len(summed)]) == set(summed):
         return True
     return False if set(left[-len(summed) :]) == set(summed) else None
+
+
+def _is_in_order(vector: Value, other: Value, out: Sequence[Axis]) -> bool:
+    """Whether the product has its dimensions in the order of ``out``: ``jnp.einsum`` multiplies the operands as they are written then, and the other way round otherwise."""
+    both = [d for d in out if among(d, vector.dims)]
+    return identical((*both, *(d for d in other.dims if among(d, out) and not among(d, both))), tuple(out))
 
 
 def _small_first(values: Sequence[Value], out: Sequence[Axis]) -> Sequence[Value]:

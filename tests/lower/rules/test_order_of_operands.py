@@ -75,6 +75,25 @@ def ahead() -> te.Tensor:
     return te.compute((5, 7, 9), lambda a, b, c: te.sum(X[a, p, b, c] * r[a, p], axis=p), "Y")
 
 
+def behind() -> te.Tensor:
+    """A matrix for each element of a dimension behind, summed over its first dimension."""
+    x, r, p = (
+        te.placeholder((5, 6, 9), name="x"),
+        te.placeholder((5, 9), name="r"),
+        te.reduce_axis((0, 5), "p"),
+    )
+    return te.compute((6, 9), lambda a, b: te.sum(r[p, b] * x[p, a, b], axis=p), "Y")
+
+
+def behind_last() -> te.Tensor:
+    x, r, p = (
+        te.placeholder((5, 6, 9), name="x"),
+        te.placeholder((6, 9), name="r"),
+        te.reduce_axis((0, 6), "p"),
+    )
+    return te.compute((5, 9), lambda a, b: te.sum(x[a, p, b] * r[p, b], axis=p), "Y")
+
+
 # letters of the operands, in the order in which they are written
 WRITTEN = {
     leading: "pq,pqab->ab",
@@ -84,6 +103,8 @@ WRITTEN = {
     in_another_order: "qp,pqab->ab",
     batch: "apq,apqb->ab",
     ahead: "ap,apbc->abc",
+    behind: "pab,pb->ab",
+    behind_last: "pb,apb->ab",
 }
 OTHERS = (between, apart, matrix)
 
@@ -119,3 +140,16 @@ def test_nothing_is_copied(build: Callable[[], te.Tensor], swapped: bool) -> Non
         run = te.function(list(result.inputs), result)
         compiled = jax.jit(run).lower(*(structs[t] for t in result.inputs)).compile(compiler_options=QUICK)
         assert compiled.memory_analysis().temp_size_in_bytes < X_BYTES / 3
+
+
+def test_one_copy_serves_sums_over_both_sides() -> None:
+    """Of matrices for each of 32 features, which stand behind: XLA moves the features in front, once for both products."""
+
+    def both(f: te.Tensor, x: te.Tensor, z: te.Tensor) -> tuple[te.Tensor, te.Tensor]:
+        i, j = te.reduce_axis((0, 48), "i"), te.reduce_axis((0, 40), "j")
+        rows = te.compute((48, 32), lambda i, c: te.sum(x[j, c] * f[i, j, c], axis=j), "rows")
+        return rows, te.compute((40, 32), lambda j, c: te.sum(z[i, c] * f[i, j, c], axis=i), "columns")
+
+    structs = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((48, 40, 32), (40, 32), (48, 32))]
+    compiled = jax.jit(te.function(both)).lower(*structs).compile(compiler_options=QUICK)
+    assert compiled.memory_analysis().temp_size_in_bytes < 1.5 * 4 * 48 * 40 * 32
