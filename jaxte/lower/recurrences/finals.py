@@ -36,6 +36,7 @@ def changes(
     body: Callable[[Compute, Changed], Expr],
     groups: Mapping[Recurrence, Recurrence],
     axes: Mapping[Tensor, Sequence[Axis]] = MappingProxyType({}),
+    known: Mapping[Tensor, Tensor] = MappingProxyType({}),
 ) -> Changed:
     """What stands for each tensor of ``order`` that is another one where some definitions are.
 
@@ -44,8 +45,9 @@ def changes(
         body: that of a definition, over tensors of ``order`` and over what stands for those before it.
         groups: recurrences, and what is in place of them, the same tensors first.
         axes: of definitions whose bodies are over others.
+        known: what stands for some tensors in any case.
     """
-    known: Changed = {}
+    known = dict(known)
     for tensor in order:
         if tensor in known:
             continue

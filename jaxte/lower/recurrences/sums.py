@@ -27,6 +27,7 @@ from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import expensive_calls, is_contraction, points
 from jaxte.lower.recurrences.finals import Changed, bytes_of_any, changes, finals_only, made_in_steps, renewed
+from jaxte.lower.recurrences.found_again import found_again
 from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
 from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.recurrences.rows import rows_in_loops
@@ -63,10 +64,7 @@ def within_loops(
         results: those that have to exist in the end.
         policy: has the rates of the platform.
     """
-    if not any(isinstance(t, Recurrent) and t not in given for t in order):
-        return narrowed(order, given, results)
-    again = frozenset(t for group in kept_in(given) for t in group.tensors)
-    changed = made_in_steps(order, given, again)
+    changed = found_again(order, given, results)
 
     def made() -> list[Tensor]:
         return [changed.get(t, t) for t in results]
@@ -74,6 +72,10 @@ def within_loops(
     def reached() -> list[Tensor]:
         return topological_order(made(), lambda t: () if t in given else t.inputs)
 
+    if not any(isinstance(t, Recurrent) and t not in given for t in order):
+        return renewed(changed, narrowed(reached() if changed else order, given, frozenset(made())))
+    again = frozenset(t for group in kept_in(given) for t in group.tensors)
+    changed = renewed(changed, made_in_steps(reached() if changed else order, given, again))
     cut = {t.group for t in made() if isinstance(t, Kept)}
     changed = renewed(changed, sums_in_loops(reached(), given, frozenset(made()), policy, again, cut))
     if again:

@@ -8,6 +8,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Read, Reduce
 from jaxte.lang.graphs import identical
+from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search, Wanted, way
 from jaxte.lower.body.evaluator import Body
@@ -84,6 +85,10 @@ def _unrolled(body: Body, spec: UnrollSpec, wanted: Wanted) -> Iterator[Candidat
     everywhere = float(points(axes)) * len(spec.taps)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
     work = Work(tap=everywhere, transcendental=calls, kernel=1) + long_text(len(spec.taps))
+    apart = len([r for r in reads_of(*node.exprs) if any(map(reads_of, r.indices)) and depends_on(r, axes)])
+    if apart:  # each is gathered by itself for each position, where one gather takes all at once
+        moved = 2.0 * dtypes.width(node.dtype) * everywhere
+        work += Work(stream=apart * moved, kernel=apart * len(spec.taps))
     yield Candidate(SLICES, work, write)
 
 
