@@ -12,6 +12,7 @@ from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.rules import applied
 from jaxte.lower.apart.graph import with_differences_apart
+from jaxte.lower.apart.mirrored import with_mirrored_sums
 from jaxte.lower.arrays.data import Call as FunctionCall
 from jaxte.lower.arrays.data import Output
 from jaxte.lower.arrays.elementwise import Name
@@ -99,6 +100,9 @@ def _lowered(
     sizes, reads = read_sizes(params, idents, names, order)
     changed = within_loops(order, idents, frozenset(results), policy)
     shown = order if any(isinstance(t, Recurrent) for t in order) else [changed.get(t, t) for t in order]
+    changed = renewed(
+        changed, with_mirrored_sums(_order(params, [changed.get(t, t) for t in results]), idents, policy)
+    )
     made = [changed.get(t, t) for t in results]
     sides = with_differences_apart(_order(params, made) if changed else order, idents, policy)
     changed = renewed(changed, sides.changed)

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.rules import Rule
 from jaxte.lower.apart.differences import APART, SQUARES
+from jaxte.lower.apart.mirrored import MIRRORED
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.conv.candidates import GROUPED
@@ -105,6 +106,7 @@ _OTHER_FORMS = {
     TILES: "a part of the result after the other",
 }
 _WAYS = {
+    MIRRORED: "what flows back from pairs to either point of them is one sum, of weights that are added",
     LAID_OUT: "tensors made of gathers have the dimensions in which a gather gives them",
     ROTATIONS: "axes that are read from another position on are read as they lie, and turned",
     MASKED: "sums of many shifts are computed for all of a result, and chosen from",

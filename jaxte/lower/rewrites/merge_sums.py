@@ -26,7 +26,7 @@ _WORTH_ADDING = 8  # products in which each element of what is added stands
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class SignedSum:
     """``sign`` times ``node`` where ``condition`` holds, zero elsewhere."""
 
     sign: int
@@ -39,27 +39,28 @@ def with_shared_calls(root: Expr) -> Expr:
     terms = signed_terms(root)
     if len(terms) > MOST_COPIES:
         return root
-    found = [_sum_in(term, sign) for term, sign in terms]
+    found = [sum_in(term, sign) for term, sign in terms]
     if sum(len(signed_terms(own.node.exprs[0])) for own in found if own is not None) < 2:
         return root
-    groups: dict[object, list[_Sum]] = {}
+    groups: dict[object, list[SignedSum]] = {}
     for own in found:
         if own is not None:
-            groups.setdefault(_domain(own), []).append(own)
+            groups.setdefault(domain(own), []).append(own)
     joined = {key: _joined(members) for key, members in groups.items()}
     if all(expr is None for expr in joined.values()):
         return root
     kept: list[tuple[Expr, int]] = []
     for (term, sign), own in zip(terms, found, strict=True):
-        whole = None if own is None else joined[_domain(own)]
+        whole = None if own is None else joined[domain(own)]
         if own is None or whole is None:
             kept.append((term, sign))
-        elif own is groups[_domain(own)][0]:
+        elif own is groups[domain(own)][0]:
             kept.append((whole, 1))
     return _positive_first(kept)
 
 
-def _sum_in(term: Expr, sign: int) -> _Sum | None:
+def sum_in(term: Expr, sign: int) -> SignedSum | None:
+    """The sum that ``sign`` times ``term`` is, if it is one."""
     condition: Expr = TRUE
     while True:
         match term:
@@ -68,12 +69,12 @@ def _sum_in(term: Expr, sign: int) -> _Sum | None:
             case Call(op, (test, inner, other)) if op is SELECT and is_zero(other) and condition is TRUE:
                 term, condition = inner, test
             case Reduce() if term.reducer.name == "sum":
-                return _Sum(sign, condition, term)
+                return SignedSum(sign, condition, term)
             case _:
                 return None
 
 
-def _domain(own: _Sum) -> object:
+def domain(own: SignedSum) -> object:
     """What sums over the same positions have in common, whatever their axes are called."""
     node = own.node
     numbers = {axis: Const(n, "int32") for n, axis in enumerate(node.axes)}
@@ -81,7 +82,7 @@ def _domain(own: _Sum) -> object:
     return node.dtype, own.condition, tuple((a.lo, a.hi) for a in node.axes), guards
 
 
-def _joined(members: Sequence[_Sum]) -> Expr | None:
+def _joined(members: Sequence[SignedSum]) -> Expr | None:
     """The sums as one, positive; None where no expensive function is in all of their terms."""
     first = members[0].node
     products: list[tuple[Product, int]] = []

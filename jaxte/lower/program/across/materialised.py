@@ -11,8 +11,8 @@ from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import COMPARISONS
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lang.operators import COMPARISONS, SUBTRACT
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.cost.work import expensive_calls, is_contraction
 from jaxte.lower.limits import FEW, FEW_POSITIONS
 from jaxte.lower.program.across.padded_once import (
@@ -46,7 +46,7 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
     """
     order = list(order)
     found = _windows_read_again(order, returned) | _repeated(order) | _summed_in_blocks(order)
-    found |= _operands_of_several(order)
+    found |= _operands_of_several(order) | _of_differences_in_common(order)
     rows: set[Tensor] = set()
     for reader in order:
         if not isinstance(reader, Compute):
@@ -113,11 +113,46 @@ def _operands_of_several(order: Sequence[Tensor]) -> set[Tensor]:
     return {t for t, n in times.items() if n > 1 and isinstance(t, Compute) and expensive_calls([t.body])}
 
 
+def _of_differences_in_common(order: Sequence[Tensor]) -> set[Tensor]:
+    """Sums that are written out whose terms are of the same differences of pairs, as distances and the products of their rates are, and those of their shape.
+
+    XLA fuses no more terms with what reads the sums, and writes the difference of each feature as an array: 16 for two sums over 8 features.
+    """
+    readers: dict[Expr, set[Tensor]] = {}
+    short: list[Compute] = []
+    for tensor in order:
+        node = tensor.body if isinstance(tensor, Compute) else None
+        if isinstance(tensor, Compute) and isinstance(node, Reduce) and _is_short(node):
+            short.append(tensor)
+            numbers = {a: Const(n, "int32") for n, a in enumerate((*tensor.axes, *node.axes))}
+            pairs = [e for e in postorder(*node.exprs) if isinstance(e, Call) and _is_of_pairs(e, node)]
+            for own in pairs:
+                readers.setdefault(substitute(own, numbers), set()).add(tensor)
+    shapes = {t.shape for several in readers.values() if len(several) > 1 for t in several}
+    return {t for t in short if t.shape in shapes}
+
+
+def _is_of_pairs(difference: Call, node: Reduce) -> bool:
+    """Whether it is a difference, for each point that is summed, of what depends on different axes of the result."""
+    if difference.op is not SUBTRACT or not all(depends_on(a, node.axes) for a in difference.args):
+        return False
+    sides = [{a for a in free_axes(side) if not among(a, node.axes)} for side in difference.args]
+    return bool(sides[0] - sides[1] and sides[1] - sides[0])
+
+
 def _is_short_product(root: Expr) -> bool:
     """Whether ``root`` is a product of matrices of so few terms that it is written out, and fused, but more than its readers should compute again."""
     if not isinstance(root, Reduce) or not is_contraction(root):
         return False
-    return FEW < prod(known(as_expr(a.extent)) or 0 for a in root.axes) <= FEW_POSITIONS
+    return _is_short(root)
+
+
+def _is_short(node: Reduce) -> bool:
+    """Whether it is a sum that is written out, of several terms."""
+    return (
+        node.reducer.name == "sum"
+        and FEW < prod(known(as_expr(a.extent)) or 0 for a in node.axes) <= FEW_POSITIONS
+    )
 
 
 def _repeated(order: Sequence[Tensor]) -> set[Tensor]:
