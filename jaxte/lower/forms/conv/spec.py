@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, as_expr, cast
@@ -15,6 +16,7 @@ from jaxte.lower.match.two_operands import Layout, Operand, lay_out, role, size_
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 
+_FEATURES = 8  # of a kernel: more fill a register of the CPU
 _LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 
@@ -140,16 +142,23 @@ def exchanged(match: Match) -> Match:
 
 
 def _is_kernel(match: Match) -> bool:
-    """Whether lhs is better taken for the kernel: the smaller operand; of two alike the one that saves reversals."""
+    """Whether lhs is better taken for the kernel: the smaller operand; of two alike the one of more features, or the one that saves reversals."""
     sizes = [1, 1]
     for s in match.spatial:
         for n, extents in enumerate((s.relation.x_range, s.relation.k_range)):
             sizes[n] *= extent_of(extents.size)
     if 2 * min(sizes) > max(sizes):
+        features = [min(_points(match.with_role(own)), _FEATURES) for own in ("batch", "feature")]
+        if 1 < min(features) != max(features):  # one line alone is laid out as a matrix that repeats it
+            return features[0] > features[1]
         own, other = _reversals(match), _reversals(exchanged(match))
         if own != other:
             return own > other
     return sizes[0] < sizes[1]
+
+
+def _points(axes: Sequence[Axis]) -> int:
+    return prod(extent_of(a.extent) for a in axes)
 
 
 def _reversals(match: Match) -> int:

@@ -233,3 +233,56 @@ def test_integers_are_multiplied_by_matrix_products(dtype: str) -> None:
     assert "convolution" not in forms_of([y])[0]
     u, v = te.placeholder((2, 3, 5, 4), dtype, "u"), te.placeholder((2, 3, 3, 2), dtype, "v")
     agree([ops.conv2d(u, v), ops.conv2d(u, v, padding=1)], "general")
+
+
+def _strands(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """A motif is looked for on the strand that runs backwards, in complementary letters."""
+    n, (o, taps, letters) = x.shape[1], w.shape
+    k, c = te.reduce_axis((0, taps), "k"), te.reduce_axis((0, letters), "c")
+    return te.compute(
+        (x.shape[0], o, n - taps + 1),
+        lambda b, o, t: te.sum(x[b, t + k, c] * w[o, taps - 1 - k, letters - 1 - c], axis=(k, c)),
+        "y",
+    )
+
+
+def _filter(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """A convolution as mathematics has it, to the end of the kernel."""
+    k, c = te.reduce_axis((0, w.shape[1]), "k"), te.reduce_axis((0, x.shape[2]), "c")
+    n = x.shape[1] - w.shape[1] + 1
+    return te.compute(
+        (x.shape[0], n, w.shape[0]),
+        lambda b, t, o: te.sum(x[b, t + w.shape[1] - 1 - k, c] * w[o, k, c], axis=(k, c)),
+        "y",
+    )
+
+
+def _lags(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """Signals of several channels at falling lags."""
+    k, b = te.reduce_axis((0, w.shape[1]), "k"), te.reduce_axis((0, x.shape[2]), "b")
+    n = x.shape[1] - w.shape[1]
+    return te.compute(
+        (n + 1, x.shape[0], w.shape[0]),
+        lambda t, c, o: te.sum(x[c, n - t + k, b] * w[o, k, b], axis=(k, b)),
+        "y",
+    )
+
+
+@pytest.mark.parametrize("build", [_strands, _filter])
+def test_the_gradient_of_a_mirrored_kernel_has_the_features_of_the_kernel(build) -> None:
+    """Not those of few letters, for which a matrix of windows would be laid out: the result is reversed in place of what flows back."""
+    x, w = te.placeholder((32, 400, 4), name="x"), te.placeholder((24, 12, 4), name="w")
+    y = build(x, w)
+    (dw,) = te.differentiate(y, [w], head=te.placeholder(y.shape, name="H"))
+    assert forms_of([dw]) == ["convolution"]
+    small = te.placeholder((3, 13, 3), name="x"), te.placeholder((4, 5, 3), name="w")
+    y = build(*small)
+    agree([y, *te.differentiate(y, small, head=te.placeholder(y.shape, name="H"))], "convolution")
+
+
+def test_signals_at_falling_lags_have_the_features_of_the_more() -> None:
+    large = _lags(te.placeholder((4, 400, 32), name="x"), te.placeholder((24, 389, 32), name="w"))
+    assert forms_of([large]) == ["convolution"]
+    small = te.placeholder((3, 12, 4), name="x"), te.placeholder((5, 9, 4), name="w")
+    y = _lags(*small)
+    agree([y, *te.differentiate(y, small, head=te.placeholder(y.shape, name="H"))], "convolution")
