@@ -30,6 +30,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.one_context import share_contexts
+from tests.single_operations import run_in_numpy
 from tests.tiers import first_tier, recorded
 
 share_contexts()
@@ -58,6 +59,8 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("JAXTE_HYPOTHESIS", "quick"))
 IS_QUICK = settings.default.max_examples < 1000
+if IS_QUICK:
+    run_in_numpy()
 # LLVM with little optimisation takes a third of the time; buffers, fusions and the text of programs are XLA's and are the same with and without.
 jax.config.update("jax_disable_most_optimizations", IS_QUICK)
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", str(int(IS_QUICK)))  # of child processes

@@ -22,6 +22,9 @@ from harness.sides import function, heads, with_gradients
 from tests.agreement import QUICK
 
 LIMIT = 1.5
+FUNCTIONS = pytest.mark.parametrize(
+    "name", names(CORPUS), scope="module"
+)  # all tests of a function together, in one process
 DATA = ("gather", "scatter", "sort", "while")  # operations at positions that are data, and loops
 # flops and bytes that do not grow with the sizes
 SLACK = {"flops": 1000.0, "bytes": 8192.0, "temporaries": 8192.0}
@@ -55,14 +58,14 @@ def both_sides(name: str) -> dict[str, Counted]:
     return {side: counted(load(name), side) for side in (JAXTE, IDIOMATIC)}
 
 
-@pytest.mark.parametrize("name", names(CORPUS))
+@FUNCTIONS
 def test_values_and_gradients(name: str) -> None:
     found = both_sides(name)
     assert len(found[JAXTE].results) == len(found[IDIOMATIC].results)
     assert difference(found[IDIOMATIC].results, found[JAXTE].results) < load(name).tolerance
 
 
-@pytest.mark.parametrize("name", names(CORPUS))
+@FUNCTIONS
 def test_counts(name: str) -> None:
     case, found = load(name), both_sides(name)
     for what, slack in SLACK.items():
@@ -73,7 +76,7 @@ def test_counts(name: str) -> None:
             assert own > LIMIT * max(theirs, slack) + slack, f"{what}: ABOVE is not needed any more"
 
 
-@pytest.mark.parametrize("name", names(CORPUS))
+@FUNCTIONS
 def test_operations(name: str) -> None:
     case, found = load(name), both_sides(name)
     for what in DATA:

@@ -52,7 +52,7 @@ def test_as_with_two_choices(name: str) -> None:
     assert all(np.isfinite(e).all() for e in expected)
     for found, own in zip(derivatives(te.grad, naive(name), name in AROUND)(x), expected, strict=True):
         np.testing.assert_allclose(found, own, rtol=2e-4, atol=1e-5)
-    np.testing.assert_allclose(jax.jit(te.adjoint(naive(name)))(x), naive(name)(x), rtol=1e-5)
+    np.testing.assert_allclose(jax.jit(te.adjoint(naive(name)))(x), naive(name)(x), rtol=1e-5, atol=1e-6)
 
 
 def test_what_jax_gives_when_asked_for() -> None:
