@@ -31,6 +31,7 @@ from jaxte.sets.intervals import dims_of, known
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
 
+_MOST_FOLLOWED = 64  # reads of one tensor and of cheap ones that it reads: beyond, no more are followed
 _MANY_CALLS = 16  # operations that are not computed again for each position at which the same row is read
 _CHEAP_CHAIN = 6  # of a tensor and of all that is fused with it
 _MANY_TAPS = 16  # of a window, from which on XLA is kept from computing it again for each reader: 5 x 5 and 7 x 7 gain 1.5 and 2, 3 x 3 nothing
@@ -56,6 +57,7 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
         mixed = cache(
             partial(mixed_axes, reader.body)
         )  # for a body that reads many tensors, once for all of them
+        found |= _stencils_read_by_way_of_cheap_ones(reader) - padded.keys()
         for tensor, reads in by_tensor(reader.body).items():
             if not isinstance(tensor, Compute):
                 continue
@@ -90,6 +92,25 @@ def _not_cheap(order: Sequence[Tensor], found: Set[Tensor], rows: Set[Tensor]) -
         else:
             taken[tensor] = in_chain
     return frozenset(kept)
+
+
+def _stencils_read_by_way_of_cheap_ones(reader: Compute) -> set[Tensor]:
+    """Stencils with zeros around what they read that ``reader`` reads at several places, if what is fused with it is counted.
+
+    As ``a[i + 1] - b[i]`` with ``b[i] = 2 * a[i]`` does: for each place XLA would test again, for each element of each slice, whether it is inside.
+    """
+    places = {tensor: {read.indices for read in reads} for tensor, reads in by_tensor(reader.body).items()}
+    waiting = [(tensor, indices) for tensor, own in places.items() for indices in own]
+    for tensor, indices in waiting:
+        if isinstance(tensor, Compute) and is_cheap(tensor.body) and len(waiting) < _MOST_FOLLOWED:
+            at: dict[Expr, Expr] = dict(zip(tensor.axes, indices, strict=True))
+            for read in reads_of(tensor.body):
+                own = tuple(substitute(i, at) for i in read.indices)
+                if own not in places.setdefault(read.tensor, set()):
+                    places[read.tensor].add(own)
+                    waiting.append((read.tensor, own))
+    several = (t for t, own in places.items() if isinstance(t, Compute) and len(own) > 1)
+    return {t for t in several if not is_cheap(t.body) and paddings(t.body)}
 
 
 def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:

@@ -119,3 +119,64 @@ def test_functions_that_several_products_read_exist_before(name: str) -> None:
     one = te.compute((60, 40), lambda i, k: x[i, 0] * s[i, k], "one")
     z = te.compute((60, 50), lambda i, o: te.sum(one[i, k] * v[k, o], axis=k), "z")
     assert "ds = _apart(" not in str(te.function([x, w, v], z).source()).split("\ndef backward(")[1]
+
+
+def steps_of_descent(energy: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Three steps of the gradient of ``energy`` near an image, unrolled: the adjoint of each is a stencil of edges and of what it is read by."""
+
+    def f(y: Any) -> Any:
+        x = y
+        for _ in range(3):
+            x = x - 0.05 * jax.grad(lambda x: jnp.sum((x - y) ** 2) + 0.1 * energy(x))(x)
+        return jnp.sum(x**2)
+
+    return f
+
+
+def of_differences(element: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: sum(jnp.sum(element(jnp.diff(x, axis=a))) for a in (0, 1))
+
+
+def huber(d: Any) -> Any:
+    return jnp.where(jnp.abs(d) < 1, 0.5 * d**2, jnp.abs(d) - 0.5)
+
+
+ENERGIES: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "total variation": (lambda d: jnp.sqrt(d**2 + 0.01), 0.75),
+    "Huber": (huber, 0.55),
+    "Cauchy": (lambda d: jnp.log(1 + d**2), 0.75),
+    "fourth powers": (lambda d: d**4, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", ENERGIES)
+def test_stencils_read_at_several_places_by_way_of_cheap_ones_are_arrays(
+    name: str, rng: np.random.Generator
+) -> None:
+    """``dx[i + 1] - e[i]`` with ``e[i] = 2 * dx[i]``: where XLA computes ``dx`` for each place, it computes 0.62 to 0.92 of what JAX's gradient does."""
+    element, most = ENERGIES[name]
+    f = steps_of_descent(of_differences(element))
+    y = jnp.asarray(rng.standard_normal((64, 64)), "float32")
+    ours, theirs = (jax.jit(jax.value_and_grad(g)).lower(y).compile() for g in (te.adjoint(f), f))
+    counted, expected = (c.cost_analysis() for c in (ours, theirs))
+    assert counted["flops"] < most * expected["flops"]
+    assert counted["bytes accessed"] < 0.75 * expected["bytes accessed"]
+    np.testing.assert_allclose(ours(y)[1], theirs(y)[1], rtol=1e-5, atol=1e-5)
+
+
+def test_stencils_read_by_way_of_cheap_ones_of_sizes_known_later(rng: np.random.Generator) -> None:
+    def definition(u: te.Tensor) -> te.Tensor:
+        n = u.shape[0]
+        inside = lambda i: te.select(i > 0, u[i - 1] ** 3, 0.0) + te.select(i < n - 1, u[i + 1], 0.0)  # noqa: E731
+        a = te.compute((n,), lambda i: u[i] * u[i] + inside(i), "a")
+        b = te.compute((n - 1,), lambda i: 2.0 * a[i], "b")
+        return te.compute((n - 1,), lambda i: a[i + 1] - b[i], "c")
+
+    own = te.function(definition)
+    assert "a = _apart(" in str(te.source(own, jax.ShapeDtypeStruct((9,), "float32")))
+    (n,) = jax.export.symbolic_shape("n", constraints=["n >= 3"])
+    exported = jax.export.export(jax.jit(own))(jax.ShapeDtypeStruct((n,), "float32"))
+    u = rng.normal(size=7).astype(np.float32)
+    padded = np.pad(u, 1)
+    a = u * u + padded[:-2] ** 3 + padded[2:]
+    np.testing.assert_allclose(exported.call(u), a[1:] - 2.0 * a[:-1], rtol=1e-5, atol=1e-5)
