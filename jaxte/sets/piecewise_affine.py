@@ -9,8 +9,9 @@ the nesting of ``%``, ``minimum`` and ``maximum`` that it is written with.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -225,7 +226,22 @@ def _pieces(values: np.ndarray) -> tuple[Piece, ...] | None:
         if len(found) > MOST_PIECES:
             return None
         start = stop
-    return tuple(found)
+    return _with_shared_ends(found)
+
+
+def _with_shared_ends(pieces: list[Piece]) -> tuple[Piece, ...]:
+    """``pieces`` with the value in which two of them meet in the one that moves, or the longer one: what is held or reflected at an end stands before
+    all of the tensor, not before what is left of it."""
+    for n, (own, after) in enumerate(list(pairwise(pieces))):
+        if own.first is None or after.first is None or after.step == 0:
+            continue
+        length, last = own.stop - own.start, own.first + own.step * (own.stop - 1 - own.start)
+        longer = own.step == 0 or after.stop - after.start > length
+        if length > 1 and longer and last + after.step == after.first:
+            step = own.step if length > 2 else 0
+            pieces[n] = replace(own, stop=own.stop - 1, step=step)
+            pieces[n + 1] = replace(after, start=after.start - 1, first=last)
+    return tuple(pieces)
 
 
 def _usual_step(steps: np.ndarray) -> int:

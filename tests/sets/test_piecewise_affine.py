@@ -67,6 +67,16 @@ def test_wraps_are_straight_and_ends_are_not() -> None:
     assert not straight & {"held", "held, strided", "reflected", "wrapped, then held"}
 
 
+@pytest.mark.parametrize("name", ["held", "held, strided", "reflected"])
+def test_ends_stand_around_all_that_moves(name: str) -> None:
+    """The value in which an end and the rest meet belongs to the rest, which is the whole tensor then."""
+    own = piecewise_affine(PIECEWISE[name](), N)
+    assert own is not None
+    longest = max(own.pieces, key=lambda p: p.stop - p.start)
+    assert longest.first == 0 and longest.step == (3 if "strided" in name else 1)
+    assert own.pieces[0].first == (2 if name == "reflected" else 0) and own.pieces[0] is not longest
+
+
 @pytest.mark.parametrize(
     "index",
     [

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import inf
 from operator import attrgetter
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis
-from jaxte.lang.graphs import among, identical, place_of
+from jaxte.lang.graphs import among, identical, ordered, place_of
 from jaxte.lang.operators import COMPARISONS, NEGATIVE, SELECT, Op
 from jaxte.lower.arrays.elementwise import Apply, Arange, Cast, Full, Name, Typed
 from jaxte.lower.arrays.loops import Stacked, Sums
@@ -19,6 +20,7 @@ from jaxte.lower.arrays.views import Broadcast
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.broadcasting import apply_steps, broadcast
 from jaxte.lower.code.constants import converted, folded, negated, without_neutral
+from jaxte.lower.code.joined_sums import sums_as_one
 from jaxte.lower.code.scaled_sums import number_within
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.views.affine import reorder
@@ -89,7 +91,9 @@ class Statements:
 
     def finish(self, code: Node) -> None:
         """Assigns ``code`` to the target; where the last line makes it, that line does."""
-        code = (self._sums_apart and number_within(code)) or code
+        if self._sums_apart:
+            code = self._with_sums_as_one(code)
+            code = number_within(code) or code
         last = self.statements[-1] if self.statements else None
         if isinstance(code, Name) and isinstance(last, Statement) and last.target == code.identifier:
             self.statements.pop()
@@ -97,6 +101,25 @@ class Statements:
             if code in self.written:
                 self.written[code] = self.target
         self.assign(self.target, code)
+
+    def _with_sums_as_one(self, code: Node) -> Node:
+        """``code`` with the sums that it adds as one, and without the statements that it read alone."""
+        own = {s.target: s.source for s in self.statements if isinstance(s, Statement)}
+        if len(own) < len(self.statements):
+            return code
+        read = _names_in([*own.values(), code])
+        found = sums_as_one(code, {target: source for target, source in own.items() if read[target] == 1})
+        if found is None:
+            return code
+        left = _names_in([found])
+        for target, source in reversed(list(own.items())):
+            if read[target] and not left[target]:
+                self.written.pop(source, None)
+                del own[target]
+            else:
+                left += _names_in([source])
+        self.statements = [s for s in self.statements if isinstance(s, Statement) and s.target in own]
+        return found
 
     def step(self, node: Node, target: str = "") -> Name:
         """The name of ``node``, in a statement of its own: ``target``, or a new one."""
@@ -245,6 +268,13 @@ class Statements:
         ):
             return code
         return Broadcast(code, tuple(d.hi for d in dims))
+
+
+def _names_in(sources: Collection[Node]) -> Counter[str]:
+    """How often each name is read by nodes that ``sources`` are made of."""
+    each = (ordered([source], lambda n: n.operands) for source in sources)
+    found = Counter(o.identifier for nodes in each for n in nodes for o in n.operands if isinstance(o, Name))
+    return found + Counter(source.identifier for source in sources if isinstance(source, Name))
 
 
 def _typed(literal: Value, dtype: str) -> Value:

@@ -15,7 +15,7 @@ from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.arrays.steps import Transpose
 from jaxte.lower.arrays.views import View
 
-_ROUNDED_ALIKE = (
+ROUNDED_ALIKE = (
     "float32",
     "float64",
 )  # narrower elements would be rounded, and leave their range, before they are added
@@ -29,7 +29,7 @@ def number_within(node: Node) -> Node | None:
     while (inner := _scaled(total)) is not None:
         outer.append(total)
         total = inner
-    if not any(isinstance(n, Apply) for n in outer) or node.dtype not in _ROUNDED_ALIKE:
+    if not any(isinstance(n, Apply) for n in outer) or node.dtype not in ROUNDED_ALIKE:
         return None
     if not isinstance(total, Reduced) or total.function != "sum" or total.array.kind != node.kind:
         return None

@@ -132,7 +132,8 @@ class Platform:
         scatters_rows: rows are scattered in vectors, so that each takes as long as an element, and what moving it takes.
         fuses_rows: sums along rows are one kernel with what they are taken of, and with what reads them, unless that waits for another sum (sums of
             quotients without their divisors).
-        sums_apart: a sum is fused with nothing that reads it, so that a number that it is multiplied by is a kernel more (numbers within sums).
+        sums_apart: a sum is fused with nothing that reads it, so that a number that it is multiplied by is a kernel more, and what adds several sums
+            (numbers within sums, sums that are added as the sum of what is).
         multiplies_nan: a choice between what is gathered and NaN keeps functions of it from being computed in vectors; a product with NaN does not.
         kernels: what runs Pallas kernels: its interpreter, which takes whatever is in them, or one of its compilers, for types of up to four bytes; Triton
             takes no slices of what is loaded, and extents that are powers of two.

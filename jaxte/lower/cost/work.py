@@ -24,6 +24,7 @@ from jaxte.lower.limits import (
     FEW_POSITIONS,
     LONGEST_UNROLLED,
     MANY_ROWS,
+    MOST_COLUMNS,
     MOST_TERMS,
     MOST_UNROLLED,
 )
@@ -124,7 +125,7 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
     terms = taps * points(a for a in node.axes if not among(a, shifted))
     if len(shifted) < 2 and terms <= MOST_TERMS and _is_elementwise(node, shifted):
         return own + Work(tap=everywhere, transcendental=calls)
-    if is_contraction(node, shifted):
+    if is_contraction(node, shifted) and not (fused and _is_beside_whole(axes, node, shifted)):
         moved = width * _moved(axes, node, shifted) if shifted else 0
         flops = 2.0 * everywhere * (1 + NARROW / _narrowest(axes, node, shifted))
         return own + Work(dot=flops, stream=moved, kernel=taps, transcendental=calls)
@@ -359,6 +360,16 @@ def is_contraction(node: Reduce, shifted: Sequence[Axis] = ()) -> bool:
     left = [a for a in node.axes if a not in unrolled and extent_of(a.extent) > 1]
     over = [frozenset(free_axes(f.expr)) - unrolled for f in inner]
     return bool(left) and len(over) > 1 and any(a != over[0] for a in over)
+
+
+def _is_beside_whole(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> bool:
+    """Whether one factor alone is shifted by a few positions of the result, and another has all other dimensions: sums of products that are not written."""
+    if len(shifted) != 1 or not among(shifted[0], axes) or extent_of(shifted[0].extent) > MOST_COLUMNS:
+        return False
+    _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
+    over = [frozenset(free_axes(f.expr)) for f in inner]
+    every = frozenset().union(*over)
+    return sum(shifted[0] in own for own in over) == 1 and every - {shifted[0]} in over
 
 
 def _is_elementwise(node: Reduce, shifted: Sequence[Axis]) -> bool:

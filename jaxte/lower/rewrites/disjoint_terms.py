@@ -39,8 +39,9 @@ def without_disjoint_sums(root: Expr, axes: Sequence[Axis], scope: Scope) -> Exp
         if len(own) < 2:
             continue
         others = [term for span, term in placed if span is None]
-        if others and any(not isinstance(t, Call) or t.op is not SELECT for t in others):
-            return root  # a term that is everywhere is added to everything anyway
+        everywhere = any(not isinstance(t, Call) or t.op is not SELECT for t in others)
+        if everywhere and any(stop - start > 1 for start, stop in own):
+            return root  # a term that is everywhere is added to everything anyway; what few positions have is one array
         return added([(t, 1) for t in (*others, _chosen(axis, own, axes, scope))])
     return root
 

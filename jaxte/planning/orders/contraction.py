@@ -254,7 +254,7 @@ class _Search:
             return None
         split = Split(axes, [*(f.expr for f in own.factors), *own.conditions])
         bounds = term_bounds(split.terms, (*current.conditions, *self._guards))
-        order = own.outer if self._as_read else (*self._axes, *current.axes)
+        order = own.outer if self._as_read else _as_multiplied(own, (*self._axes, *current.axes))
         found = coordinates(split.terms, bounds, order)
         return None if found is None else self._known_part(Step(own, split, found))
 
@@ -274,6 +274,16 @@ class _Search:
         return (_have_points(own.conditions, own.axes) or not any(map(_may_spoil, others))) and (
             _have_points(conditions, rest) or not any(map(_may_spoil, own.factors))
         )
+
+
+def _as_multiplied(own: Sum, order: Sequence[Axis]) -> Sequence[Axis]:
+    """``order`` with the axes of one factor after those of the other, as a product of matrices has them, which is transposed otherwise."""
+    if len(own.factors) != 2 or own.conditions:
+        return order
+    place = {axis: n for n, axis in enumerate(order)}
+    each = [sorted((a for a in free_axes(f.expr) if a in place), key=place.__getitem__) for f in own.factors]
+    by_first = sorted(filter(None, each), key=lambda axes: place[axes[0]])
+    return list(dict.fromkeys([*(a for axes in by_first for a in axes), *order]))
 
 
 def _have_points(conditions: Sequence[Expr], axes: Sequence[Axis]) -> bool:

@@ -42,6 +42,35 @@ def test_terms_with_a_factor_in_common() -> None:
     check(te.compute((4, 7), lambda i, j: te.sum(X[i, j + k] * S[j] + X[i, j + k] * X[i, j], axis=k), "T"))
 
 
+def _with_ends(first: int, last: int) -> te.Tensor:
+    """What is everywhere, and more at the first and the last positions."""
+    S, T = te.placeholder((9,), name="S"), te.placeholder((9,), name="T")
+
+    def ends(i: te.Expr, j: te.Expr) -> te.Expr:
+        return te.select(j < first, te.exp(S[i]), 0.0) + X[i, j] + te.select(j >= 9 - last, T[i], 0.0)
+
+    return te.compute((4, 9), ends, "Y")
+
+
+def test_single_positions_beside_a_term_that_is_everywhere_are_one_array() -> None:
+    assert "\n".join(check(_with_ends(1, 1))).count(" + ") == 1
+    assert "\n".join(check(_with_ends(2, 3))).count(" + ") == 2
+    stacked = te.placeholder((4, 5), name="Z")
+    columns = lambda i, j: te.select(j == 0, X[i, 3], 0.0) + stacked[i, j] - te.select(j == 2, X[i, 4], 0.0)  # noqa: E731
+    check(te.compute((4, 3), columns, "Y"))
+
+
+def test_ends_that_are_held_stand_around_all_of_an_array() -> None:
+    """And what flows back to them is one array, beside a slice of all."""
+    k = te.reduce_axis((0, 5), "k")
+    held = te.compute((4, 9), lambda i, j: te.sum(X[i, te.clip(j + k - 2, 0, 8)], axis=k), "Y")
+    text = "\n".join(check(held))
+    assert "X[:, 1:]" not in text and "X," in text
+    H = te.placeholder((4, 9), name="H")
+    (dx,) = te.differentiate(held, [X], H)
+    assert sum("concatenate" in line for line in check(dx)) == 1
+
+
 @pytest.mark.parametrize(
     ("scale", "expected"),
     [

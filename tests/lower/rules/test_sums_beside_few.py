@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lower.cost.platforms import platform_of
+from jaxte.lower.cost.work import _is_beside_whole, shifted_axes
 
 BLOCKS, SIZE, C = 32, 4, 5
 
@@ -95,3 +97,64 @@ def test_symbolic_extents() -> None:
     a, b = rng.normal(size=(7, C)).astype("float32"), rng.normal(size=(9, C)).astype("float32")
     expected = np.stack([a.T @ b[p : p + 7] for p in range(3)], axis=2)
     np.testing.assert_allclose(fn(a, b), expected, rtol=2e-5, atol=1e-5)
+
+
+def wavelets(d: te.Tensor, u: te.Tensor) -> te.Tensor:
+    """w[s, k] = sum over b, i of d[b, s, i] u[b, 2 i + k]: the gradient of two filters that are moved by two"""
+    b, i = te.reduce_axis((0, 64), "b"), te.reduce_axis((0, 2048), "i")
+    return te.compute((2, 4), lambda s, k: te.sum(d[b, s, i] * u[b, 2 * i + k], axis=(b, i)), "w")
+
+
+def smoothing(d: te.Tensor, u: te.Tensor) -> te.Tensor:
+    """w[s, k] = sum over b, i of d[b, s, i] u[b, i + k]"""
+    b, i = te.reduce_axis((0, 64), "b"), te.reduce_axis((0, 2048), "i")
+    return te.compute((3, 7), lambda s, k: te.sum(d[b, s, i] * u[b, i + k], axis=(b, i)), "w")
+
+
+def of_rows(d: te.Tensor, u: te.Tensor) -> te.Tensor:
+    """w[b, s, k] = sum over i of d[b, s, i] u[b, i + k]: filters of each row"""
+    i = te.reduce_axis((0, 2048), "i")
+    return te.compute((64, 2, 5), lambda b, s, k: te.sum(d[b, s, i] * u[b, i + k], axis=i), "w")
+
+
+@pytest.mark.parametrize(
+    "define, left, taps, step, rows",
+    [(wavelets, 2, 4, 2, "s"), (smoothing, 3, 7, 1, "s"), (of_rows, 2, 5, 1, "bs")],
+)
+def test_what_is_beside_a_whole_array_is_summed_as_it_is_shifted(
+    define: Callable[..., te.Tensor], left: int, taps: int, step: int, rows: str
+) -> None:
+    """Neither an array of all shifts, for a product of matrices, nor a convolution: XLA fuses slices with the sum."""
+    rng = np.random.default_rng(3)
+    d, u = rng.normal(size=(64, left, 2048)), rng.normal(size=(64, step * 2047 + taps))
+    with jax.enable_x64(True):
+        fn = te.function(define, platform="gpu")
+        text = str(fn.source(d, u)).split("def backward")[0]
+        assert not any(what in text for what in ("conv_general", "reshape", "tile", "concatenate"))
+        shifts = [u[:, n : n + step * 2047 + 1 : step] for n in range(taps)]
+        expected = np.stack([np.einsum(f"bsi,bi->{rows}", d, x) for x in shifts], -1)
+        np.testing.assert_allclose(fn(d, u), expected, rtol=1e-10)
+
+
+def test_shifts_of_both_sides_are_beside_no_whole_array() -> None:
+    """w[k, m] = sum over b, i of d[b, i + m] u[b, i + k]: an array of shifts is read again and again."""
+    d, u = te.placeholder((64, 2051), name="d"), te.placeholder((64, 2051), name="u")
+    b, i = te.reduce_axis((0, 64), "b"), te.reduce_axis((0, 2048), "i")
+    w = te.compute((4, 4), lambda k, m: te.sum(d[b, i + m] * u[b, i + k], axis=(b, i)), "w")
+    assert not _is_beside_whole(w.axes, w.body, shifted_axes(w.body, platform_of("gpu")))  # type: ignore[arg-type]
+
+
+def test_symbolic_rows_beside_a_whole_array() -> None:
+    n = te.var("n")
+    b, i = te.reduce_axis((0, n), "b"), te.reduce_axis((0, 64), "i")
+    d, u = te.placeholder((n, 2, 64), name="d"), te.placeholder((n, 130), name="u")
+    w = te.compute((2, 4), lambda s, k: te.sum(d[b, s, i] * u[b, 2 * i + k], axis=(b, i)), "w")
+    fn = te.function([d, u], w, platform="gpu")
+    rng = np.random.default_rng(1)
+    a, x = rng.normal(size=(7, 2, 64)).astype("float32"), rng.normal(size=(7, 130)).astype("float32")
+    expected = np.stack([np.einsum("bsi,bi->s", a, x[:, k : k + 127 : 2]) for k in range(4)], 1)
+    np.testing.assert_allclose(fn(a, x), expected, rtol=2e-5, atol=1e-5)
+    (rows,) = jax.export.symbolic_shape("rows")
+    shaped = [jax.ShapeDtypeStruct((rows, *own.shape[1:]), "float32") for own in (a, x)]
+    exported = jax.export.export(jax.jit(fn))(*shaped)
+    np.testing.assert_allclose(exported.call(a, x), expected, rtol=2e-5, atol=1e-5)

@@ -198,6 +198,22 @@ def test_products_at_plain_axes_are_left_to_einsum() -> None:
     assert planned([y]) == (y,) or planned([y])[0] is y
 
 
+def test_partial_sums_have_the_axes_of_one_factor_after_those_of_the_other() -> None:
+    """As a product of matrices has them; in the order of the result, ``b, o, j, r``, it was transposed."""
+    a, c, x = (
+        te.placeholder(s, name=n) for n, s in (("a", (32, 32, 8)), ("c", (8, 32, 32)), ("x", (9, 1024)))
+    )
+    i, j, r = te.reduce_axis((0, 32), "i"), te.reduce_axis((0, 32), "j"), te.reduce_axis((0, 8), "r")
+    y = te.compute(
+        (9, 1024),
+        lambda b, o: te.sum(a[i, o // 32, r] * c[r, j, o % 32] * x[b, 32 * i + j], axis=(i, j, r)),
+        "y",
+    )
+    (part,) = [t for t in topological_order(planned([y])) if isinstance(t, PartialSum)]
+    assert [axis.name for axis in part.axes] == ["b", "j", "o", "r"]
+    assert 'einsum("ior,bij->bjor"' in str(te.source(y))
+
+
 def test_a_convolution_stays_one_sum() -> None:
     x, w = te.placeholder((2, 14, 14, 8), name="x"), te.placeholder((3, 3, 8, 16), name="w")
     k, m, c = _axes(3, 3, 8)
