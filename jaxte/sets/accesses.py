@@ -75,6 +75,7 @@ class Accesses:
             *(condition_text(c, self.sizes) for c in stated(found)),
         ]
         self._known: dict[tuple[Access, int | None], isl.Map] = {}
+        self._domains: dict[Access, isl.Set] = {}
 
     @cached_property
     def _params(self) -> str:
@@ -134,12 +135,17 @@ class Accesses:
 
     def domain(self, access: Access, *more: Expr) -> isl.Set:
         """The points of ``access``, those at which ``more`` holds, too."""
-        where = self._where(access.axes, [*access.conditions, *more])
-        return isl.Set.read_from_str(context(), f"{self._params}{{ [{self._dims(access.axes)}] : {where} }}")
+        if access not in self._domains:
+            self._domains[access] = self._set(access.axes, access.conditions)
+        own = self._domains[access]
+        return own.intersect(self._set(access.axes, more)) if more else own
 
     def box(self, axes: Sequence[Axis]) -> isl.Set:
         """The points between the bounds of ``axes``."""
-        where = self._where(axes, ())
+        return self._set(axes, ())
+
+    def _set(self, axes: Sequence[Axis], conditions: Sequence[Expr]) -> isl.Set:
+        where = self._where(axes, conditions)
         return isl.Set.read_from_str(context(), f"{self._params}{{ [{self._dims(axes)}] : {where} }}")
 
 

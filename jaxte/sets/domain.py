@@ -32,7 +32,7 @@ from jaxte.lang.expr import (
     call,
     conjunction,
 )
-from jaxte.lang.graphs import among
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import OR
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
@@ -203,12 +203,12 @@ class IntegerSet:
 
     def sample(self, share: int = 1) -> dict[Expr, int] | None:
         """The lexicographically first point (with the values of the sizes there), or None, also where isl leaves it open."""
-        return _asked(self._sample, None, share)
+        return _asked(lambda: self._sampled(self._set), None, share)
 
-    def _sample(self) -> dict[Expr, int] | None:
-        if self._set.is_empty():
+    def _sampled(self, own: isl.Set) -> dict[Expr, int] | None:
+        if own.is_empty():
             return None
-        first = self._set if self._sizes else self._set.lexmin()
+        first = own if self._sizes else own.lexmin()
         point = first.sample_point()
         found = {
             v: point.get_coordinate_val(isl.dim_type.set, i).to_python() for i, v in enumerate(self.variables)
@@ -219,6 +219,22 @@ class IntegerSet:
             value = point.get_coordinate_val(isl.dim_type.param, i).to_python()
             found |= {v: value for v, known in names.items() if known == name}
         return found
+
+    def last_along(self, variable: Expr) -> dict[Expr, int] | None:
+        """The first of the points at which ``variable`` is largest; None where that has no bound, or isl leaves it open."""
+        return _asked(lambda: self._last_along(place_of(variable, self.variables)), None)
+
+    def _last_along(self, place: int) -> dict[Expr, int] | None:
+        if self._sizes:
+            most = self._maximum(self.variables[place])
+            return (
+                None
+                if most is None
+                else self._sampled(self._set.intersect(self._read([self.variables[place] >= most])))
+            )
+        if not self._set.dim_has_upper_bound(isl.dim_type.set, place):
+            return None
+        return self._sampled(self._set.fix_val(isl.dim_type.set, place, self._set.dim_max_val(place)))
 
     def points(self) -> Iterator[tuple[int, ...]]:
         """Every point of a bounded set without sizes, in lexicographic order."""

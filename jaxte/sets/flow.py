@@ -13,7 +13,7 @@ from functools import reduce
 import islpy as isl
 
 from jaxte.lang.budget import FLOW, Exhausted
-from jaxte.lang.expr import FALSE, ZERO, Axis, Expr, call, conjunction
+from jaxte.lang.expr import FALSE, ZERO, Axis, Const, Expr, as_expr, call, conjunction
 from jaxte.lang.operators import OR
 from jaxte.lang.walk import substitute
 from jaxte.sets.accesses import Access, Accesses, Content, Source, cases, unnamed
@@ -36,6 +36,7 @@ class Flow:
         self._accesses = Accesses([*reads, *writes, *additions])
         self._added = {a.label for a in additions}
         self._times: dict[str, list[int | None]] = {}
+        self._contents: dict[object, list[Content]] = {}
         info = isl.UnionAccessInfo.from_sink(self._accesses.elements(reads))
         info = info.set_must_source(self._accesses.elements(writes))
         schedule = self._accesses.times([*reads, *writes])
@@ -77,6 +78,12 @@ class Flow:
 
     def _fixed_times(self, access: Access) -> list[int | None]:
         """The numbers in the time of ``access`` that are the same at all points."""
+        if (
+            access.label not in self._times
+            and not access.conditions
+            and all(a.extent is not as_expr(1) for a in access.axes)
+        ):
+            self._times[access.label] = [int(t.value) if isinstance(t, Const) else None for t in access.time]  # type: ignore[arg-type]
         if access.label not in self._times:
             hull = isl.Set.from_basic_set(self._accesses.time(access).range().affine_hull())
             own = [hull.plain_get_val_if_fixed(isl.dim_type.set, n) for n in range(len(access.time))]
@@ -130,6 +137,8 @@ class Flow:
 
     def outside(self, access: Access, shape: Sequence[Expr]) -> tuple[dict[Axis, int], int] | None:
         """A point at which ``access`` is outside of an array of this ``shape``, and along which of its axes."""
+        if self._accesses.access(access).range().is_subset(self._accesses.box(self._element_axes(shape))):
+            return None
         for place, (index, extent) in enumerate(zip(access.indices, shape, strict=True)):
             for wrong in (index < ZERO, index >= extent):
                 point = self._point(self._accesses.domain(access, wrong), access)
@@ -146,9 +155,12 @@ class Flow:
 
     def content(self, read: Access) -> Content:
         """What ``read`` sees, at its own axes."""
-        return self._content(
-            read.axes, self._accesses.domain(read), self._maps[read.label], (read,), shared=False
-        )
+        if read not in self._contents:
+            points = self._accesses.domain(read)
+            self._contents[read] = [
+                self._content(read.axes, points, self._maps[read.label], (read,), shared=False)
+            ]
+        return self._contents[read][0]
 
     def shared_contents(
         self, reads: Sequence[Access], shape: Sequence[Expr], around: int = 0
@@ -158,6 +170,12 @@ class Flow:
         Args:
             around: the number of loops around all of them in an iteration of which they see that.
         """
+        key = (*reads, around)
+        if key not in self._contents:
+            self._contents[key] = self._shared_contents(reads, shape, around)
+        return self._contents[key]
+
+    def _shared_contents(self, reads: Sequence[Access], shape: Sequence[Expr], around: int) -> list[Content]:
         groups: list[tuple[list[Access], dict[str, isl.Map], isl.Set]] = []
         alone: list[Content] = []
         for read in reads:

@@ -35,7 +35,7 @@ def chain_of_products(p):
 
 @pytest.mark.parametrize(
     "fn, shape, sets, maxima",
-    [(paths_but_to_itself, (5, 5), 100, 280), (chain_of_products, (6,), 30, 50), (nussinov, (6, 6), 80, 380)],
+    [(paths_but_to_itself, (5, 5), 20, 180), (chain_of_products, (6,), 8, 25), (nussinov, (6, 6), 12, 30)],
 )
 def test_what_readings_have_in_common_is_asked_once(monkeypatch, fn, shape, sets, maxima) -> None:
     asked = {"sets": 0, "maxima": 0}
@@ -55,7 +55,7 @@ def test_what_readings_have_in_common_is_asked_once(monkeypatch, fn, shape, sets
 
 
 def test_the_flow_of_an_array_is_asked_again_only_where_its_writes_are_others(monkeypatch) -> None:
-    """Five readings, of 104 reads in all."""
+    """Two readings, of 44 reads in all: sums that are leaner than the writes would be are not read as those."""
     asked = []
 
     class Counted(flows.Flow):
@@ -65,7 +65,7 @@ def test_the_flow_of_an_array_is_asked_again_only_where_its_writes_are_others(mo
 
     monkeypatch.setattr(flows, "Flow", Counted)
     te.loops(ludcmp).builder(te.placeholder((8, 8), name="A"), te.placeholder((8,), name="b"))
-    assert 0 < len(asked) <= 70
+    assert 0 < len(asked) <= 22
 
 
 def sum_and_mirrored_choice(x, v, A):

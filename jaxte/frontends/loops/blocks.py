@@ -33,6 +33,9 @@ def ordered(flow: Dataflow) -> tuple[Dataflow, list[list[Equation]], list[Clocks
     left: set[int] = set()  # additions that stay sums
     while (found := _next_loose(flow, blocks, clocks, plain, left)) is not None:
         more, has_clocks, of_block = found
+        if has_clocks and _stays_leaner(flow, blocks, more):
+            left |= of_block
+            continue
         other, rows = _best(Dataflow(flow.program, plain | more, flows=flow.flows), points, plain | more)
         if has_clocks and (
             _loose_blocks(*rows) >= _loose_blocks(blocks, clocks) or _is_leaner(blocks, rows[0])
@@ -106,6 +109,15 @@ def _open_equations(blocks: Sequence[Sequence[Equation]]) -> list[Equation]:
 def elements(equations: Sequence[Equation]) -> int:
     """Of all of ``equations``."""
     return sum(prod(extent_of(a.extent) for a in e.axes) for e in equations)
+
+
+def _stays_leaner(flow: Dataflow, blocks: Sequence[Sequence[Equation]], more: Collection[int]) -> bool:
+    """Whether the block of the additions ``more`` has fewer elements than these have iterations, and adds up no more terms: as writes, they would have one each."""
+    own = next(block for block in blocks if flow.additions_in(block) & {*more})
+    iterations = sum(
+        prod(extent_of(a.extent) for a in flow.program.statements[number].axes) for number in more
+    )
+    return elements(own) < iterations and sum(map(_terms, own)) <= iterations + elements(own)
 
 
 def _terms(equation: Equation) -> int:

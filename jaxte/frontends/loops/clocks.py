@@ -97,9 +97,14 @@ class Search:
         self.edges = (
             [e for own in equations for e in _edges(own, equations)] if edges is None else list(edges)
         )
+        places = {equation: n for n, equation in enumerate(self.equations)}
+        self._to_earlier: list[list[Edge]] = [[] for _ in self.equations]  # or from these, and to itself
+        for edge in self.edges:
+            self._to_earlier[max(places[edge.source], places[edge.target])].append(edge)
         self._left_out: dict[Equation, Axis] = {}
         self._known: dict[tuple[Edge, Expr, Expr], Lag | None] = {}
         self._indices: dict[Edge, dict[Expr, Linear | None]] = {}
+        self._at_points: dict[tuple[Edge, Expr, bool], list[int] | None] = {}
         self._diagonals: dict[Equation, list[Expr]] = {}
         self._tried = 0
 
@@ -145,23 +150,21 @@ class Search:
         whole: Callable[[Mapping[Equation, Expr]], T | None],
     ) -> T | None:
         """What ``whole`` makes of the first clocks that fit, of equations one after the other, of which it makes something."""
-        if len(times) == len(self.equations):
+        place = len(times)
+        if place == len(self.equations):
             return whole(times)
-        equation = self.equations[len(times)]
-        for time in candidates(equation):
+        for time in candidates(self.equations[place]):
             self._tried += 1
             if self._tried > _MOST_TRIED:
                 return None
-            own = {**times, equation: time}
-            if all(self._fits(e, own, fixed) for e in self.edges if equation in (e.source, e.target)):
+            own = {**times, self.equations[place]: time}
+            if all(self._fits(edge, own, fixed) for edge in self._to_earlier[place]):
                 found = self._assigned(own, candidates, fixed, whole)
                 if found is not None:
                     return found
         return None
 
     def _fits(self, edge: Edge, times: Mapping[Equation, Expr], fixed: bool) -> bool:
-        if edge.source not in times or edge.target not in times:
-            return True
         key = edge, times[edge.source], times[edge.target]
         steps = self._at_some_points(*key)
         if min(steps, default=0) < 0 or (fixed and len(steps) > 1):
@@ -171,21 +174,35 @@ class Search:
 
     def _at_some_points(self, edge: Edge, reader: Expr, target: Expr) -> set[int]:
         """How many steps before its reader an element is computed at a few points: most clocks are seen not to fit at these."""
-        difference = self._difference(edge, reader, target)
-        return set() if difference is None else self._points_of(edge).values(difference)
+        own, read = self._values(edge, reader, False), self._values(edge, target, True)
+        return set() if own is None or read is None else {a - b for a, b in zip(own, read, strict=True)}
 
-    def _difference(self, edge: Edge, reader: Expr, target: Expr) -> Linear | None:
-        """How many steps before its reader an element is computed; None where data decides."""
+    def _values(self, edge: Edge, time: Expr, is_read: bool) -> list[int] | None:
+        """A time of the reader, or of what is read, at those points, once for all that it is held beside; None where data decides."""
+        key = edge, time, is_read
+        if key not in self._at_points:
+            form = self._as_read(edge, time) if is_read else linear(time)
+            self._at_points[key] = None if form is None else self._points_of(edge).values(form)
+        return self._at_points[key]
+
+    def _as_read(self, edge: Edge, time: Expr) -> Linear | None:
+        """When what is read is computed, by the axes of the reader; None where data decides."""
         if edge not in self._indices:
             pairs = zip(edge.target.axes, edge.indices, strict=True)
             self._indices[edge] = {a: None if reads_of(i) else linear_or_none(i) for a, i in pairs}
-        indices, result, read = self._indices[edge], linear(reader), linear(target)
-        for atom, factor in read.terms.items():
+        form, indices = linear(time), self._indices[edge]
+        result = Linear({}, form.constant)
+        for atom, factor in form.terms.items():
             own = indices.get(atom, Linear({atom: 1}))
             if own is None:
                 return None
-            result = result.plus(own, -factor)
-        return result.plus(Linear({}), constant=-read.constant)
+            result = result.plus(own, factor)
+        return result
+
+    def _difference(self, edge: Edge, reader: Expr, target: Expr) -> Linear | None:
+        """How many steps before its reader an element is computed; None where data decides."""
+        read = self._as_read(edge, target)
+        return None if read is None else linear(reader) - read
 
     def _nest(self, times: Mapping[Equation, Expr]) -> Nest | None:
         """Recurrences within the steps of clocks that leave equations at one time to read each other."""
@@ -253,7 +270,7 @@ class Search:
         least = points.least(difference)
         if least is None or least < 0:
             return None
-        if len(points.values(difference)) > 1:
+        if len(set(points.values(difference))) > 1:
             return Lag(least, False)
         return Lag(least, points.least(difference * -1) == -least)
 
@@ -274,10 +291,7 @@ class Search:
     def _along_diagonals(self, axes: Sequence[Axis]) -> Iterator[Expr]:
         for factors in product(_FACTORS, repeat=min(len(axes), 3)):
             if 1 in factors and sum(f > 0 for f in factors) > 1:
-                time = as_expr(0)
-                for factor, axis in zip(factors, axes, strict=False):
-                    time = time + factor * axis
-                yield normal(time)
+                yield from_linear(Linear({a: f for a, f in zip(axes, factors, strict=False) if f}))
         yield from self._mirrored(axes)
 
     def _mirrored(self, axes: Sequence[Axis]) -> Iterator[Expr]:
@@ -309,23 +323,19 @@ class _Points:
     def __init__(self, axes: Sequence[Axis], conditions: Sequence[Expr]) -> None:
         self.every = IntegerSet(axes, conditions)
         first = None if self.every.is_empty() else self.every.sample()
-        self._some = [] if first is None else [first]
-        for axis in axes if self._some else ():
-            most = self.every.maximum(axis)
-            if most is not None:
-                last = IntegerSet(axes, [*conditions, axis >= most]).sample()
-                self._some += [] if last is None else [last]
+        ends = map(self.every.last_along, axes if first is not None else ())
+        self._some = [point for point in (first, *ends) if point is not None]
         self._atoms: dict[Expr, list[int]] = {}
         self._least: dict[object, int | None] = {}
 
-    def values(self, form: Linear) -> set[int]:
+    def values(self, form: Linear) -> list[int]:
         """Those of ``form`` at the few points."""
         found = [form.constant] * len(self._some)
         for atom, factor in form.terms.items():
             if atom not in self._atoms:
                 self._atoms[atom] = [evaluate_index(atom, point) for point in self._some]
             found = [a + factor * b for a, b in zip(found, self._atoms[atom], strict=True)]
-        return set(found)
+        return found
 
     def least(self, form: Linear) -> int | None:
         """The smallest value of ``form`` at all points, where that is a number."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, conjunction
@@ -49,7 +50,11 @@ class _Line:
 
 def straightened(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
     """What stands for recurrences that have such reads. The arguments are those of ``within_loops``."""
-    own = [t for t in order if t not in given]
+    return dict(_straightened(tuple([t for t in order if t not in given])))
+
+
+@lru_cache(maxsize=4)  # a forward pass with what it keeps has the tensors of the one without
+def _straightened(own: Sequence[Tensor]) -> Changed:
     groups = dict.fromkeys(t.group for t in own if isinstance(t, Recurrent))
     made = {group: _with_straight_reads(group) for group in groups}
     longer = {group: new for group, new in made.items() if new is not group}

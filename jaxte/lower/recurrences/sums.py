@@ -69,13 +69,13 @@ def within_loops(
     def made() -> list[Tensor]:
         return [changed.get(t, t) for t in results]
 
-    def reached() -> list[Tensor]:
-        return topological_order(made(), lambda t: () if t in given else t.inputs)
+    def reached() -> Sequence[Tensor]:
+        return topological_order(made(), lambda t: () if t in given else t.inputs) if changed else order
 
     if not any(isinstance(t, Recurrent) and t not in given for t in order):
-        return renewed(changed, narrowed(reached() if changed else order, given, frozenset(made())))
+        return renewed(changed, narrowed(reached(), given, frozenset(made())))
     again = frozenset(t for group in kept_in(given) for t in group.tensors)
-    changed = renewed(changed, made_in_steps(reached() if changed else order, given, again))
+    changed = renewed(changed, made_in_steps(reached(), given, again))
     cut = {t.group for t in made() if isinstance(t, Kept)}
     changed = renewed(changed, sums_in_loops(reached(), given, frozenset(made()), policy, again, cut))
     if again:
