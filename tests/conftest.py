@@ -30,7 +30,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.one_context import share_contexts
-from tests.single_operations import run_in_numpy
+from tests.single_operations import run_by_xla, run_in_numpy
 from tests.tiers import first_tier, recorded
 
 share_contexts()
@@ -88,9 +88,10 @@ def x64() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def optimised() -> Iterator[None]:
-    """LLVM as users have it, for modules that look at the last digits."""
+    """XLA and LLVM as users have them, for modules that look at the last digits."""
     jax.config.update("jax_disable_most_optimizations", False)
-    yield
+    with run_by_xla():
+        yield
     jax.config.update("jax_disable_most_optimizations", IS_QUICK)
 
 

@@ -15,7 +15,7 @@ from jax.extend.core import primitives
 
 from tests.conftest import IS_QUICK
 from tests.numpy_operations import RULES
-from tests.single_operations import IS_KNOWN, OFTEN, evaluated
+from tests.single_operations import IS_KNOWN, OFTEN, evaluated, run_by_xla
 
 ARRAYS = (
     np.linspace(-2.3, 2.6, 24, dtype="float32").reshape(2, 3, 4),
@@ -223,6 +223,13 @@ def test_what_is_asked_often_is_compiled(compiled: list[str]) -> None:
         lax.sin(x)
     assert not compiled
     for _ in range(3):
+        lax.sin(x)
+    assert compiled == ["jit_sin"]
+
+
+def test_what_is_asked_by_tests_of_the_last_digits(compiled: list[str]) -> None:
+    x = jnp.asarray(X[:128])
+    with run_by_xla():
         lax.sin(x)
     assert compiled == ["jit_sin"]
 
