@@ -194,8 +194,11 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
         along = replace(job, reduced=tuple(d for d in job.reduced if not among(d, rows)))
         value = body.named((yield from _overlaps(body, along, scope)))
         return reduced_call(body, "sum", value, rows, scope, job.dtype)
-    dim = overlapping(exprs, job.reduced, scope, job.budget)
-    fuses = body.policy.facts.fuses_products
+    facts = body.policy.facts
+    fuses = facts.fuses_products
+    # slices of one array, each multiplied by a number, are one loop, where each is read for itself
+    moved = [e for e in exprs if not fuses or facts.reads_windows_again or len(dims_under(e, scope)) > 1]
+    dim = overlapping(moved, job.reduced, scope, job.budget)
     if dim is not None and fuses and not body.in_tiles and _is_beside_short(exprs, dim, job, scope):
         dim = None
     apart = _shifted(job, scope) if dim is None and fuses and not body.in_tiles else None
