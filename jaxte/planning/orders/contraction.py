@@ -24,6 +24,7 @@ from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.meaning.points import share
 from jaxte.planning.asked import intermediates
+from jaxte.planning.orders.batches import with_batches_first
 from jaxte.planning.orders.choices import summed_inside, with_shared_branches
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.affine import linear
@@ -126,6 +127,7 @@ def planned_sum(
 def _planned(
     node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str, parts: Sequence[PartialSum] = ()
 ) -> Expr:
+    node = with_batches_first(node, name)
     product = product_of(node.exprs[0], [node.where])
     shared = with_shared_branches(product)
     search, whole = _Search(axes, guards, name, parts, as_read=True), _whole(shared, node)
