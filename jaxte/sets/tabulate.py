@@ -17,6 +17,7 @@ from jaxte.lang.walk import free_axes, postorder
 from jaxte.sets.quasi_affine import index_of, quasi_affine
 
 _MOST_POINTS = 2**20  # that are tabulated at a time: 8 MB for each index
+_FEW = 2**16  # positions, of which the values of many indices are kept
 _IN_CACHE = 2**13  # positions of one axis that are tried at a time, which the first cache holds
 _MOST_LOOKED_AT = 2**23  # one by one, in pieces: less than a second
 
@@ -93,7 +94,6 @@ def tabulated(expr: Expr, at: Mapping[Expr, Any]) -> np.ndarray | None:
     return np.asarray(memo[expr])
 
 
-@lru_cache(maxsize=16)  # what an index is made of, its ends and its interior are asked one after the other
 def values_along(index: Expr, axis: Axis) -> np.ndarray | None:
     """``index`` at each position of ``axis``; None where something else decides, or there are many positions, or symbolic ones.
 
@@ -106,6 +106,10 @@ def values_along(index: Expr, axis: Axis) -> np.ndarray | None:
     start, stop = int(axis.lo.value), int(axis.hi.value)  # type: ignore[arg-type]
     if stop - start > _MOST_POINTS:
         return None
+    return (_of_few if stop - start <= _FEW else _of_many)(index, axis, start, stop)
+
+
+def _along(index: Expr, axis: Axis, start: int, stop: int) -> np.ndarray | None:
     found: list[np.ndarray] = []
     for first in range(start, stop, _IN_CACHE):
         at = np.arange(first, min(first + _IN_CACHE, stop))
@@ -116,6 +120,10 @@ def values_along(index: Expr, axis: Axis) -> np.ndarray | None:
     whole = np.concatenate(found) if found else np.zeros(0, "int64")
     whole.setflags(write=False)
     return whole
+
+
+# What an index is made of, its ends and its interior are asked one after the other, each of all reads of a body: 160 MB at most are kept.
+_of_few, _of_many = lru_cache(maxsize=256)(_along), lru_cache(maxsize=4)(_along)
 
 
 def quotients(conditions: Sequence[Expr]) -> int:

@@ -35,9 +35,14 @@ _MOST_LEAVES = 8  # what guards and sums of them hold more than this of becomes 
 _NOTHING, _ALL = Const(0.0), Const(1.0)
 
 
-def through_guards(g: Expr, rule: Callable[[Expr], Expr | None]) -> Expr | None:
-    """``rule`` applied to the leaves of nested ``select``s (and sums of them), so that guards stay outside; to ``g`` as one where they are many."""
+def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], keeps_zero: bool = False) -> Expr | None:
+    """``rule`` applied to the leaves of nested ``select``s (and sums of them), so that guards stay outside; to ``g`` as one where they are many.
+
+    What makes nothing of nothing whatever the operands are, as a number does that ``g`` is multiplied by, then needs no guard (``keeps_zero``).
+    """
     if _leaves(g) > _MOST_LEAVES:
+        if keeps_zero:
+            return rule(g)
         return _choice(_where_there(g), rule(g), None) if _excludes(g) else rule(g)
     return _through(g, rule, 0)
 
@@ -96,9 +101,7 @@ def _where_there(g: Expr) -> Expr:
                 there[node] = call(SELECT, test, there[taken], there[other])
             case Call(op, (left, right)) if op is ADD:
                 there[node] = plus(there[left], there[right])
-            case Call(op, args) if op in (MULTIPLY, NEGATIVE) and any(
-                is_zero(there[a]) or _is_select(there[a]) for a in args
-            ):
+            case Call(op, args) if op in (MULTIPLY, NEGATIVE) and any(there[a] is not _ALL for a in args):
                 there[node] = reduce(times, (there[a] for a in args))
             case _:
                 there[node] = _NOTHING if is_zero(node) else _ALL

@@ -7,6 +7,7 @@ branch that is not taken contributes exactly nothing, not ``0 * inf``.
 
 from __future__ import annotations
 
+import cmath
 import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -22,6 +23,7 @@ from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import (
     AND,
     DIVIDE,
+    MULTIPLY,
     NEGATIVE,
     SELECT,
 )
@@ -30,6 +32,7 @@ from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute
 
 _children = operator.attrgetter("children")
+_CHOOSING = frozenset(["add", "subtract", "negative", "select", "maximum", "minimum", "relu", "relu6"])
 _FOLDS: dict[str, Callable[..., Any]] = {
     "multiply": operator.mul,
     "divide": operator.truediv,
@@ -169,6 +172,7 @@ def _operand_adjoints(node: Call, value: Expr, g: Expr) -> Sequence[Expr | None]
         (operand,) = node.args
         return (_in_dtype(g, operand),) if dtypes.is_inexact(operand.dtype) else (None,)
     row = TABLE[node.op.name]
+    keeps_zero = _makes_nothing_of_nothing(node)
     results: list[Expr | None] = []
     for position, operand in enumerate(node.args):
         if not dtypes.is_inexact(operand.dtype) or (row.vjp is None and row.partials is None):
@@ -183,9 +187,17 @@ def _operand_adjoints(node: Call, value: Expr, g: Expr) -> Sequence[Expr | None]
             slope = None if partial is None else partial(value, *node.args)
             return None if slope is None else times(leaf, slope)
 
-        share = through_guards(g, rule)
+        share = through_guards(g, rule, keeps_zero)
         results.append(None if share is None else _in_dtype(_folded(share), operand))
     return results
+
+
+def _makes_nothing_of_nothing(node: Call) -> bool:
+    """Whether the adjoint of each operand is zero where that of ``node`` is, be the operands infinite or NaN: it is chosen, or multiplied by a number."""
+    if node.op.name in _CHOOSING:
+        return True
+    numbers = [isinstance(a, Const) and cmath.isfinite(a.value) for a in node.args]
+    return (node.op is MULTIPLY and any(numbers)) or (node.op is DIVIDE and numbers[1] and not is_zero(node.args[1]))
 
 
 def _folded(share: Expr) -> Expr:

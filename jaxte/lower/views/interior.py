@@ -28,6 +28,8 @@ _LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
 # times that elements are repeated in slices that are written faster without their ends: three times, or eight, they are not
 _REPEATED = (2, 4)
 
+_FIRST_LOOKED_AT = 64  # changes on either side of the middle: an index of digits ends its run after a few
+
 Cuts = Mapping[Axis, tuple[int, int]]  # positions before and after the interior of an axis
 Interval = tuple[Axis, int, int]  # an axis, and the first and the last of its positions
 
@@ -86,24 +88,45 @@ def _even_part(values: np.ndarray) -> tuple[int, int]:
     >>> _even_part(np.array([0, 0, 0, 1, 1, 2, 2, 3]))
     (1, 7)
     """
-    steps = np.diff(values)
-    changes = np.flatnonzero(steps)
-    ends = [-1, *changes.tolist(), len(values) - 1]
+    changes = np.flatnonzero(values[1:] != values[:-1])
     middle = int(np.searchsorted(changes, len(values) // 2))
-    held = ends[middle + 1] - ends[middle]  # positions with the value of the middle one
-    found = [(held, -inf, ends[middle] + 1)]
+
+    def end(place: int) -> int:
+        """The last position before the change at ``place``, or the last of all; -1 before the first."""
+        if place == 0:
+            return -1
+        return int(changes[place - 1]) if place <= len(changes) else len(values) - 1
+
+    held = end(middle + 1) - end(middle)  # positions with the value of the middle one
+    found = [(held, -inf, end(middle) + 1)]
     for every in (1, *_REPEATED) if len(changes) else ():
-        breaks = np.flatnonzero((np.diff(changes) != every) | (np.diff(steps[changes]) != 0))
         for beside in {max(middle - 1, 0), min(middle, len(changes) - 1)}:
-            n = int(np.searchsorted(breaks, beside))
-            low = int(breaks[n - 1]) + 1 if n else 0
-            high = int(breaks[n]) if n < len(breaks) else len(changes) - 1
-            first = max(ends[low] + 1, ends[low + 1] + 1 - every)
-            last = min(ends[high + 1] + every, ends[high + 2])
+            low, high = _run_around(values, changes, every, beside)
+            step = int(values[changes[low] + 1] - values[changes[low]])
+            first = max(end(low) + 1, end(low + 1) + 1 - every)
+            last = min(end(high + 1) + every, end(high + 2))
             if every == 1 or low < high:
-                found.append((last + 1 - first, -abs(int(steps[changes[low]])), first))
+                found.append((last + 1 - first, -abs(step), first))
     length, _, first = max(found)
     return first, first + length - 1
+
+
+def _run_around(values: np.ndarray, changes: np.ndarray, every: int, beside: int) -> tuple[int, int]:
+    """The first and the last of the changes around the one at ``beside`` that are ``every`` positions from each other, with one step."""
+    step = values[changes[beside] + 1] - values[changes[beside]]
+    wide = _FIRST_LOOKED_AT
+    while True:
+        start, stop = max(beside - wide, 0), min(beside + wide + 1, len(changes))
+        near = changes[start:stop]
+        breaks = (near[1:] - near[:-1] != every) | (values[near[1:] + 1] - values[near[1:]] != step)
+        breaks |= values[near[:-1] + 1] - values[near[:-1]] != step
+        here = np.flatnonzero(breaks)
+        after = int(np.searchsorted(here, beside - start))
+        low = start + int(here[after - 1]) + 1 if after else start
+        high = start + int(here[after]) if after < len(here) else stop - 1
+        if (after or start == 0) and (after < len(here) or stop == len(changes)):
+            return low, high
+        wide *= 8
 
 
 def _of_conditions(root: Expr, scope: Scope) -> Iterator[Interval]:
