@@ -19,7 +19,7 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import NARROW, points
 from jaxte.lower.limits import MOST_UNROLLED
 from jaxte.lower.match.empty_sums import is_plain, spoils
-from jaxte.lower.rules.excluded_points import points_left, with_masked_together
+from jaxte.lower.rules.excluded_points import asked_together, points_left, with_masked_together
 from jaxte.lower.rules.select import keeps_in_range
 from jaxte.lower.views.condition_box import condition_dims
 from jaxte.lower.views.scope import Scope
@@ -191,10 +191,10 @@ def masked_operands(
         expr = multiplied(members, tests)
         at = scope.arranged(_operand_order(body, expr, scope))
         value = yield expr, at
-        for guard in others:
-            own = {d for f in members for d in dims_under(f.expr, scope)}
-            rest = [d for d in guard_dims(guard, scope) if d not in own]
-            some = yield from points_left(body, [guard], rest, at)
+        own = {d for f in members for d in dims_under(f.expr, scope)}
+        tested = [(guard, {d for d in guard_dims(guard, scope) if d not in own}) for guard in job.guards]
+        for together, rest in asked_together(tested, others):
+            some = yield from points_left(body, together, [d for d in scope.order if d in rest], at)
             if some is not None:
                 value = body.combine(SELECT, [some, value, (yield job.zero, at)], value.kind, at)
         values.append(value)

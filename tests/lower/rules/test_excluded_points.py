@@ -69,3 +69,33 @@ def test_plain_elements_are_masked_once() -> None:
     i, k = axes()
     S = te.compute((5,), lambda j: te.sum(X[i] * Z[k, j], axis=[i, k], where=M[i, k] > 0), "S")
     assert text_of(S).count("M > 0") == 1
+
+
+A, B, P, V = (
+    te.placeholder(shape, "float64", name)
+    for shape, name in (((3, 2), "A"), ((4, 2), "B"), ((3, 4), "P"), ((5,), "V"))
+)
+KEPT = {
+    A: np.array([[1.0, -1], [1, 1], [-1, 1]]),
+    B: np.array([[1.0, -1], [-1, 1], [1, 1], [-1, -1]]),
+    V: np.array([0.5, 1, 1.5, 2, 2.5]),
+}
+COMMON = np.einsum("ik,jk->ij", KEPT[A] > 0, KEPT[B] > 0)
+KEPT[P] = np.where(COMMON, np.arange(1.0, 13).reshape(3, 4), -1.0)
+
+
+def test_masks_that_leave_no_point_together() -> None:
+    """Each mask holds for some ``k``, both for none: what only such points read counts for nothing."""
+    i, j, k, m = (te.reduce_axis((0, n), name) for n, name in ((3, "i"), (4, "j"), (2, "k"), (5, "m")))
+    where = (A[i, k] > 0) & (B[j, k] > 0)
+    output = te.compute(
+        (), lambda: te.sum(te.log(P[i, j]) * te.sqrt(V[m]), axis=[i, j, k, m], where=where), "S"
+    )
+    head = te.placeholder((), "float64", "H")
+    for tensor in (output, *te.differentiate(output, [P, V], head=head)):
+        program = program_of(tensor)
+        feeds = {t: {**KEPT, head: np.ones(())}[t] for _, t in program.params}
+        (meant,) = te.interpret([tensor], feeds)
+        assert np.isfinite(meant).all()
+        (found,) = evaluate_program(program, list(feeds.values()))
+        np.testing.assert_allclose(found, meant, rtol=1e-12, err_msg=tensor.name)
