@@ -197,7 +197,9 @@ def _makes_nothing_of_nothing(node: Call) -> bool:
     if node.op.name in _CHOOSING:
         return True
     numbers = [isinstance(a, Const) and cmath.isfinite(a.value) for a in node.args]
-    return (node.op is MULTIPLY and any(numbers)) or (node.op is DIVIDE and numbers[1] and not is_zero(node.args[1]))
+    return (node.op is MULTIPLY and any(numbers)) or (
+        node.op is DIVIDE and numbers[1] and not is_zero(node.args[1])
+    )
 
 
 def _folded(share: Expr) -> Expr:
