@@ -18,8 +18,8 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import NARROW, points
 from jaxte.lower.limits import MOST_UNROLLED
-from jaxte.lower.match.empty_sums import is_plain, spoils
-from jaxte.lower.rules.excluded_points import asked_together, points_left, with_masked_together
+from jaxte.lower.match.empty_sums import asked_together, is_plain, spoils
+from jaxte.lower.rules.excluded_points import points_left, with_masked_together
 from jaxte.lower.rules.select import keeps_in_range
 from jaxte.lower.views.condition_box import condition_dims
 from jaxte.lower.views.scope import Scope
@@ -124,13 +124,15 @@ class Job:
     """The sum of a product of ``factors`` over the dimensions ``reduced``, where ``guards`` hold.
 
     ``budget`` is how many copies unrolling may still make; ``masked`` whether there are so many of them that conditions on the
-    output are masks; ``counted`` whether the result is not read where the sum has no point.
+    output are masks; ``counted`` whether the result is not read where the sum has no point. ``outside`` are conditions on data at points of the
+    result: where they do not hold, it is not read.
     """
 
     factors: tuple[Factor, ...]
     guards: tuple[Expr, ...]
     reduced: tuple[Axis, ...]
     zero: Const
+    outside: tuple[Expr, ...] = ()
     budget: int = MOST_UNROLLED
     masked: bool = False
     counted: bool = False
@@ -192,7 +194,10 @@ def masked_operands(
         at = scope.arranged(_operand_order(body, expr, scope))
         value = yield expr, at
         own = {d for f in members for d in dims_under(f.expr, scope)}
-        tested = [(guard, {d for d in guard_dims(guard, scope) if d not in own}) for guard in job.guards]
+        tested = [
+            (guard, {d for d in guard_dims(guard, scope) if d not in own})
+            for guard in (*job.guards, *job.outside)
+        ]
         for together, rest in asked_together(tested, others):
             some = yield from points_left(body, together, [d for d in scope.order if d in rest], at)
             if some is not None:

@@ -73,26 +73,6 @@ def needs_points(
     )
 
 
-def asked_together(
-    guards: Sequence[tuple[Expr, Dims]], wanted: Sequence[Expr]
-) -> list[tuple[list[Expr], Dims]]:
-    """The ``wanted`` ones of ``guards``, in groups that have no dimension in common, each with all that have one in common with it, and their dimensions.
-
-    That ``A[i, k]`` holds for some ``k`` and ``B[j, k]`` for another one leaves no point at ``i`` and ``j``.
-    """
-    left, found = [(guard, dims) for guard, dims in guards if dims], []
-    while left:
-        first, dims = left.pop(0)
-        together, rest = [first], set(dims)
-        while near := [(g, own) for g, own in left if own & rest]:
-            together += [g for g, _ in near]
-            rest = rest.union(*(own for _, own in near))
-            left = [(g, own) for g, own in left if not among(g, together)]
-        if any(among(g, wanted) for g in together):
-            found.append((together, rest))
-    return found
-
-
 def points_left(
     body: Body, guards: Sequence[Expr], reduced: Sequence[Axis], scope: Scope
 ) -> Generator[tuple[Expr, Scope], Value, Value | None]:

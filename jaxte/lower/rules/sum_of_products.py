@@ -112,7 +112,10 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
         smaller = replace(job, guards=shorter.conditions, reduced=shorter.dims)
         return (yield from _conditions(body, smaller, shorter.scope))
     outer = [g for g in guards if not any(among(d, job.reduced) for d in guard_dims(g, scope))]
-    inside = replace(job, guards=tuple(g for g in guards if not among(g, outer)))
+    on_data = tuple(g for g in outer if reads_of(g))
+    inside = replace(
+        job, guards=tuple(g for g in guards if not among(g, outer)), outside=(*job.outside, *on_data)
+    )
     if outer and job.masked and may_be_masked(body, job.factors, outer, scope):
         return (yield from _masked(body, inside, outer, scope))
     if outer:
