@@ -103,6 +103,7 @@ LAYERS = (
     "algebra.signs",
     "algebra.value_ranges",
     "algebra.product",
+    "algebra.excluded",
     "algebra.data",
     "algebra.data_limits",
     "algebra.choices",

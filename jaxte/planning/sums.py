@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from jaxte.algebra.excluded import with_conditions_around
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import AND, DIVIDE, SELECT
 from jaxte.lang.rules import Rule
@@ -269,7 +270,8 @@ def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce], at: Definition
     table: dict[Expr, Expr] = {}
     for node in sums:
         own = tuple(guards.get(node, ()))
-        new = _sum_planned(node, Sum(at.without, at.fired, tensor.axes, tensor.name, own, at.parts))
+        counted = with_conditions_around(node, own)
+        new = _sum_planned(counted, Sum(at.without, at.fired, tensor.axes, tensor.name, own, at.parts))
         if new is not node:
             table[node] = new
     return substitute(body, table)

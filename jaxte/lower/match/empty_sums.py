@@ -34,7 +34,7 @@ from jaxte.lang.expr import (
 )
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import GREATER, SELECT
-from jaxte.lang.walk import depends_on, free_axes, nodes_outside, postorder, reads_of, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, linear
 from jaxte.sets.conditions import nonnegative_forms
@@ -90,62 +90,6 @@ def points_outside(node: Reduce) -> Expr | None:
     tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
     outside = [g for g in tests if reads_of(g) and not depends_on(g, node.axes)]
     return conjunction(outside) if outside else None
-
-
-def asked_together(
-    guards: Sequence[tuple[Expr, set[Axis]]], wanted: Sequence[Expr]
-) -> list[tuple[list[Expr], set[Axis]]]:
-    """The ``wanted`` ones of ``guards``, in groups that have no dimension in common, each with all that have one in common with it, and their dimensions.
-
-    That ``A[i, k]`` holds for some ``k`` and ``B[j, k]`` for another one leaves no point at ``i`` and ``j``.
-    """
-    left, found = [(guard, dims) for guard, dims in guards if dims], []
-    while left:
-        first, dims = left.pop(0)
-        together, rest = [first], set(dims)
-        while near := [(g, own) for g, own in left if own & rest]:
-            together += [g for g, _ in near]
-            rest = rest.union(*(own for _, own in near))
-            left = [(g, own) for g, own in left if not among(g, together)]
-        if any(among(g, wanted) for g in together):
-            found.append((together, rest))
-    return found
-
-
-def with_conditions_within(root: Expr, conditions: Sequence[Expr]) -> Expr:
-    """``root``, which counts where ``conditions`` hold, with these in each sum of which they leave out what others of its conditions do not.
-
-    ``select(A[k], sum over i of B[i, k] * sqrt(X[i]) where M[i, k], 0)`` reads the elements ``X[i]`` for which some ``k`` fulfils both.
-    """
-    if not root.reduces:
-        return root
-    table: dict[Expr, Expr] = {}
-    for node in nodes_outside(root, (Reduce,)):
-        if not isinstance(node, Reduce) or node.reducer.name != "sum":
-            continue
-        more = [
-            c for c in conditions if reads_of(c) and not depends_on(c, node.axes) and _leaves_out(node, c)
-        ]
-        if more:
-            where = conjunction([*conjuncts(node.where), *more])
-            table[node] = Reduce(node.reducer, node.exprs, node.axes, where, node.position)
-    return substitute(root, table) if table else root
-
-
-def _leaves_out(node: Reduce, condition: Expr) -> bool:
-    """Whether ``condition`` and others of the sum have axes in common that something which may be infinite has not."""
-    for term, _ in signed_terms(node.exprs[0], mixed=True, negated=True):
-        product = product_of(term, conjuncts(node.where))
-        tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
-        for factor in product.factors:
-            own = set(free_axes(factor.expr))
-            touched = [t for t in tests if reads_of(t) and not own.isdisjoint(free_axes(t))]
-            if not touched or not may_spoil(factor):
-                continue
-            every = [(t, set(free_axes(t)) - own) for t in (*tests, condition)]
-            if any(among(condition, together) for together, _ in asked_together(every, touched)):
-                return True
-    return False
 
 
 def points_shadow(guards: Sequence[Expr], reduced: Sequence[Axis], scope: Scope) -> Expr | None:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from math import prod
 from string import ascii_letters
 
+from jaxte.algebra.excluded import asked_together
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
 from jaxte.lang.graphs import among, identical
@@ -18,7 +19,7 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import NARROW, points
 from jaxte.lower.limits import MOST_UNROLLED
-from jaxte.lower.match.empty_sums import asked_together, is_plain, spoils
+from jaxte.lower.match.empty_sums import is_plain, spoils
 from jaxte.lower.rules.excluded_points import points_left, with_masked_together
 from jaxte.lower.rules.select import keeps_in_range
 from jaxte.lower.views.condition_box import condition_dims

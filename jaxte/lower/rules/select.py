@@ -27,7 +27,6 @@ from jaxte.lang.expr import (
     as_expr,
     call,
     conjunction,
-    conjuncts,
 )
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
@@ -40,7 +39,7 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.pieces.interleaved import interleaved_value
-from jaxte.lower.match.empty_sums import point_condition, spoils_outside, with_conditions_within
+from jaxte.lower.match.empty_sums import point_condition, spoils_outside
 from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.pieces import boxes_of, concatenated, pieces_of
 from jaxte.lower.views.condition_box import (
@@ -68,8 +67,6 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
     if parts is None or not parts:
         value = yield (other if parts is None else taken), scope
         return body.cast(value, node.dtype) if value.dtype != node.dtype else value
-    taken = with_conditions_within(taken, conjuncts(condition))
-    other = with_conditions_within(other, [call(NOT, condition)])
     whole = isinstance(taken, Reduce) and isinstance(other, Const) and not other.value
     if (
         isinstance(taken, Reduce)

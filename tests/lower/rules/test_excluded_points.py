@@ -102,18 +102,20 @@ def test_masks_that_leave_no_point_together() -> None:
 
 
 def test_masks_within_and_around_a_sum() -> None:
-    """``P[i, j]`` is read where one mask within the sum and one around it hold for the same ``k``."""
-    kept, weight = te.placeholder((2,), "float64", "C"), te.placeholder((3, 2), "float64", "W")
-    i = te.reduce_axis((0, 3), "i")
+    """``P[i, j]`` is read where one mask within the sum of the adjoint and one around it hold for the same ``k``."""
+    kept, weight = te.placeholder((2,), "float64", "C"), te.placeholder((4, 2), "float64", "W")
+    j = te.reduce_axis((0, 4), "j")
     output = te.compute(
-        (4, 2),
-        lambda j, k: te.select(
-            kept[k] > 0, te.sum(te.sqrt(P[i, j]) * weight[i, k], axis=i, where=A[i, k] > 0) * 2.0, 0.0
+        (3, 2),
+        lambda i, k: te.sum(
+            te.select((kept[k] > 0) & (A[i, k] > 0), weight[j, k] * te.sqrt(P[i, j]), 0.0), axis=j
         ),
         "S",
     )
-    program = program_of(output)
-    feeds = {A: KEPT[A], weight: np.ones((3, 2)), kept: np.array([-1.0, 1.0]), P: np.full((3, 4), 4.0)}
+    head = te.placeholder((3, 2), "float64", "H")
+    (adjoint,) = te.differentiate(output, [weight], head=head)
+    program = program_of(adjoint)
+    feeds = {A: KEPT[A], head: np.ones((3, 2)), kept: np.array([-1.0, 1.0]), P: np.full((3, 4), 4.0)}
     feeds[P][0] = -1.0  # which the first ``k`` alone reads, that does not count
     (found,) = evaluate_program(program, [feeds[t] for _, t in program.params])
-    np.testing.assert_array_equal(found, np.array([0.0, 8.0]) * np.ones((4, 1)))
+    np.testing.assert_array_equal(found, np.array([0.0, 4.0]) * np.ones((4, 1)))
