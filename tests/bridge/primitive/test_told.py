@@ -21,6 +21,7 @@ from jaxte.bridge.primitive.told import told
 from jaxte.lower.code.vocabulary import Choice, Program, Verdict
 from jaxte.lower.program.plan import lower
 from jaxte.lower.program.remedies import IN_TILES
+from tests.single_operations import run_by_xla
 
 F32 = np.dtype("float32")
 
@@ -253,7 +254,7 @@ def test_a_warning_points_to_the_line_of_the_user() -> None:
         lambda fn, x: te.source(fn, x),
     ]
     for n, way in enumerate(ways, 1400):
-        with pytest.warns(te.PerformanceWarning, match="band .* is dense") as caught:
+        with run_by_xla(), pytest.warns(te.PerformanceWarning, match="band .* is dense") as caught:
             inputs, y = band(n)
             way(te.function(inputs, y), jnp.ones((n, n), F32))
         assert {(w.filename, w.lineno) for w in caught} == {(__file__, way.__code__.co_firstlineno)}
