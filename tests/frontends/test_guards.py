@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -176,3 +177,51 @@ def test_a_power_of_a_root_whose_square_comes_from_another_region() -> None:
     x = jnp.asarray(np.random.default_rng(0).normal(size=(24, 2)), "float32")
     found = jax.grad(te.adjoint(kernel, everything=True))(x)
     np.testing.assert_allclose(found, jax.grad(kernel)(x), rtol=2e-4, atol=2e-4)
+
+
+def _within(r: Any) -> Any:
+    """What is smoothly cut off beyond 3."""
+    return jnp.where(r < 0.5, 1.0, jnp.where(r < 3, jnp.cos(r) ** 2, 0.0))
+
+
+POTENTIALS: dict[str, Callable[[Any], Any]] = {
+    "screened": lambda r: jnp.exp(-r) / r,
+    "Lennard-Jones": lambda r: 1 / r**12 - 1 / r**6,
+    "logarithms": lambda r: jnp.log(r) * jnp.exp(-r),
+}
+
+
+@pytest.mark.parametrize("name", POTENTIALS)
+def test_masks_of_many_conditions_are_found_once(name: str, rng: np.random.Generator) -> None:
+    """Energies of all pairs, in which what is not a number is left out twice: XLA found the mask, and the cut-off in it, again in each loop, forward and
+    backward: 1.8 to 2.2 times the operations of the gradient that is NaN, and 1.7 to 2.5 times its exponentials.
+    """
+
+    def energy(x: Any) -> Any:
+        r = jnp.linalg.norm(x[:, None] - x[None], axis=-1)
+        return jnp.sum(
+            jnp.nan_to_num(jnp.nan_to_num(POTENTIALS[name](r)) * _within(r)) * (1 - jnp.eye(len(x)))
+        )
+
+    def by_hand(x: Any) -> Any:
+        first, second = np.nonzero(~np.eye(len(x), dtype=bool))
+        r = jnp.linalg.norm(x[first] - x[second], axis=-1)
+        return jnp.sum(POTENTIALS[name](r) * _within(r))
+
+    x = jnp.asarray(rng.uniform(0, 7, (216, 3)), "float32")
+    lowered = [jax.jit(jax.value_and_grad(f)).lower(x) for f in (te.adjoint(energy), energy)]
+    ours, theirs = (each.compile() for each in lowered)
+    counted, expected = (each.cost_analysis() for each in (ours, theirs))
+    assert counted["flops"] < 1.5 * expected["flops"]
+    assert counted["transcendentals"] <= 1.25 * expected["transcendentals"]
+    assert np.isnan(theirs(x)[1]).any()
+    finite = jax.grad(by_hand)(x)
+    np.testing.assert_allclose(ours(x)[1], finite, rtol=1e-4, atol=1e-5 * float(jnp.abs(finite).max()))
+    small = jax.jit(te.grad(energy)).lower(x[:8]).as_text()
+    assert "inlineable" not in small
+
+
+def test_a_mask_of_one_condition_is_no_array(rng: np.random.Generator) -> None:
+    x = jnp.asarray(rng.uniform(0, 7, (512, 512)), "float32")
+    text = jax.jit(te.grad(lambda x: jnp.sum(jnp.where(x > 1, jnp.log(x), 0.0)))).lower(x).as_text()
+    assert "inlineable" not in text

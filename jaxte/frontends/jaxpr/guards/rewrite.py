@@ -7,12 +7,16 @@ the same, and slopes that a head of 0 is multiplied by are finite, in every orde
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from math import prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.experimental.xla_metadata import set_xla_metadata
 
+from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.jaxprs import bound
+from jaxte.bridge.price.kinds import EXPONENTIALS, POWERS
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
@@ -23,6 +27,10 @@ from jaxte.lang.graphs import filled_in, ordered
 
 _GUARDED = "not differentiated where its result is not chosen"
 _OF_SQUARE = "differentiated as a power of what the root is taken of"
+_DEAR = EXPONENTIALS | POWERS  # which are not computed once as they stand and once guarded
+_MANY = 4  # conditions of a mask that is not found again in each loop
+_LARGE = 1 << 14  # elements of one, in fewer of which a call takes as long
+_same = jax.jit(lambda mask: mask)
 Node = tuple[Step, bool]
 """A step, and whether it reads guarded values; what no guard is before is the same both ways, and stands as guarded."""
 
@@ -86,8 +94,17 @@ class _Order:
                 self._behind.add(step)
 
     def take_values(self, both: Set[Step]) -> None:
-        """From now on guards of ``both``, which are computed as they stand too, take their values from there."""
+        """From now on guards of ``both``, which are computed as they stand too, take their values from there, and so do exponentials and their like:
+        what a choice is made of that is guarded itself would be computed twice.
+        """
         self._both = {step for step in both if not self.needs.is_multiplied(step.outputs[0])}
+        dear = (
+            step
+            for step in self._both & self._behind
+            if step.name in _DEAR and self.needs.is_differentiated(step)
+        )
+        taken = (step for step in dear if step not in self.bounds and step not in self.roots)
+        self.guards = {s: Guard(s, {}) for s in taken if self.needs.partial(s.outputs[0])} | dict(self.guards)
 
     def takes_value(self, step: Step) -> bool:
         """Whether a guarded step takes its value from what it is without a guard."""
@@ -130,6 +147,7 @@ class _Values:
         self._made: dict[tuple[Slot, bool], Any] = {}
         self._masks: dict[Slot, Any] = {}
         self._read_masks: dict[Slot, Any] = {}
+        self._arrays: dict[int, Any] = {}
 
     def read(self, slot: Slot) -> Any:
         return self._value(slot, self._order.node(slot, True))
@@ -155,6 +173,17 @@ class _Values:
             return self._given.get(slot, slot.known)
         return self._made[slot, node[1]]
 
+    def _as_array(self, slot: Slot, mask: Any) -> Any:
+        """A large ``mask`` of many conditions as an array, where XLA finds it again in each loop that chooses by it, forward and backward."""
+        large = all(isinstance(d, int) for d in mask.shape) and prod(mask.shape) >= _LARGE
+        many = large and len(self._order.needs.says(slot)) >= _MANY
+        if not many or not NO_OPTIONS.policy().facts.drops_barriers:
+            return mask
+        if id(mask) not in self._arrays:
+            with set_xla_metadata(inlineable="false"):
+                self._arrays[id(mask)] = _same(mask)
+        return self._arrays[id(mask)]
+
     def _guarded(self, step: Step, operands: Sequence[Any]) -> Any:
         order, (out,) = self._order, step.outputs
         guard = order.guards[step]
@@ -162,7 +191,7 @@ class _Values:
         def choice(slot: Slot) -> Any:
             return self._value(slot, order.choice(step, slot))
 
-        mask = order.needs.mask(out, choice, self._masks)
+        mask = self._as_array(out, order.needs.mask(out, choice, self._masks))
         if order.takes_value(step):
             value = jax.lax.stop_gradient(self._made[out, False])
             return in_place_of(step.eqn, _guarded_slope(guard), mask, value, *operands)
