@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jax
 import numpy as np
 import pytest
@@ -151,3 +153,62 @@ def test_a_loop_over_rows_of_a_symbolic_number_asks_for_nothing_beside_it() -> N
         x = np.random.default_rng(rows).normal(size=(rows, 4))
         expected = 3 * np.linalg.norm(x, axis=1)[:, None] * x
         np.testing.assert_allclose(called(x), expected, 1e-12)
+
+
+def shortest(d):
+    n = d.shape[0]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                d[i, j] = min(d[i, j], d[i, k] + d[k, j])
+    return d
+
+
+def widest(w):
+    n = w.shape[0]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                w[i, j] = max(w[i, j], min(w[i, k], w[k, j]))
+    return w
+
+
+def upwards(d):
+    n = d.shape[0]
+    for k in range(n):
+        for i in range(n - 1, -1, -1):
+            for j in range(n):
+                d[i, j] = min(d[i, j], d[i, k] + d[k, j])
+    return d
+
+
+def beside(d, a):
+    """The column is that before the row."""
+    n = d.shape[0]
+    for k in range(1, n):
+        for i in range(n):
+            for j in range(n):
+                d[i, j] = d[i, j] + a * np.tanh(d[i, k - 1] * d[k, j])
+    return d
+
+
+@pytest.mark.parametrize("fn, more", [(shortest, ()), (widest, ()), (upwards, ()), (beside, (0.3,))])
+def test_a_step_in_place_that_reads_its_own_row_and_column_is_one_step(x64, rng, fn, more) -> None:
+    """Each iteration was one before, and kept the matrix: 216,000 steps of 60 x 60, which were refused."""
+    assert_nodes_agree(fn, [rng.uniform(1, 9, size=(5, 5)), *more])
+    text = te.source(te.loops(fn), np.ones((60, 60)), *more)
+    steps = 60 - (fn is beside)
+    counted = re.findall(r"lax\.scan\(.* jnp\.arange\((\d+), dtype=jnp\.int32\)(?:, reverse=True)?\)\n", text)
+    assert text.count("lax.scan(") == len(counted) and set(counted) == {str(steps)}
+    assert "scatter" not in text and ".add(" not in text
+
+
+@pytest.mark.parametrize("fn", [shortest, upwards])
+def test_a_step_in_place_of_a_symbolic_size(x64, rng, fn) -> None:
+    own = te.loops(fn)
+    shape = export.symbolic_shape("n, n")
+    gradient = jax.jit(jax.grad(lambda d: (own(d) ** 2).sum()))
+    exported = export.export(gradient)(jax.ShapeDtypeStruct(shape, "float64"))
+    for size in (4, 6):
+        d = rng.uniform(1, 9, size=(size, size))
+        np.testing.assert_allclose(exported.call(d), gradient(d), rtol=1e-12)

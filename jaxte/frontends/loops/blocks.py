@@ -7,6 +7,7 @@ from math import prod
 
 from jaxte.frontends.loops.clocks import Clocks, Nest, PointsOf, Search
 from jaxte.frontends.loops.dataflow import Dataflow
+from jaxte.frontends.loops.lines import own_lines
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Reduce
 from jaxte.lang.graphs import circles, reached
@@ -130,8 +131,10 @@ def _terms(equation: Equation) -> int:
     return elements([equation]) * max(1, inner)
 
 
-def _found(search: Search) -> Clocks | Nest | None:
-    return search.fixed() or search.nested() or search.kept() or search.in_order()
+def _found(block: Sequence[Equation], points: PointsOf) -> Clocks | Nest | None:
+    search = Search(block, points)
+    found = search.fixed() or search.nested() or search.kept()
+    return found or own_lines(block, lambda more: Search(more, points).fixed()) or search.in_order()
 
 
 def is_open(block: Sequence[Equation]) -> bool:
@@ -152,6 +155,7 @@ def _scheduled(flow: Dataflow, points: PointsOf) -> Scheduled:
     blocks = circles(every, _below)
     clocks: list[Clocks | Nest | None] = []
     for block in blocks:
-        search = Search(block, points) if is_open(block) else None
-        clocks.append(None if search is None else _found(search))
+        found = _found(block, points) if is_open(block) else None
+        clocks.append(found)
+        block += [e for e in found.times if e not in block] if isinstance(found, Clocks) else []
     return blocks, clocks

@@ -5,23 +5,28 @@
 
 An elimination reads nothing else of what earlier steps have left, and neither does who reads the factors in the end. With an equation of its own for each line, the loop stacks lines, and hands
 the array on; and what flows into lines is a line of the adjoint, which enters it in one place.
+
+A step in place reads its own row and column, some elements before they are written and some behind (``d[i, j] = min(d[i, j], d[i, k] + d[k, j])``). With equations of their own for these, and for
+the element where they meet, what else a step computes does not depend on each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.frontends.loops.clocks import Clocks, Edge, Lag, Nest
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Axis, Const, Expr, Read, conjunction
-from jaxte.lang.graphs import among
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import is_index
 from jaxte.tensors.recurrences.earlier import decided
 
 _MOST = 4  # lines of one array
+_Fixed = tuple[tuple[int, Expr], ...]
+"""Places of an array, and where along each of them a step reads it."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,64 @@ def with_lines(
         found.append([*block, *more.values()])
         timed.append(_reading(own, more, every) if more and isinstance(own, Clocks) else own)
     return found, timed
+
+
+def own_lines(
+    block: Sequence[Equation], searched: Callable[[Sequence[Equation]], Clocks | None]
+) -> Clocks | None:
+    """Clocks of ``block`` with equations for what its steps read of themselves, along lines; None where it has none with these either.
+
+    Args:
+        block: equations that read each other.
+        searched: finds clocks by which each read is of a fixed number of steps ago.
+    """
+    outer = {e.statement.counters[:1] for e in block if e.statement is not None and e.statement.counters}
+    if len(outer) != 1 or any(e.statement is None or len(e.axes) < 2 for e in block):
+        return None
+    before = {e: e.body for e in block}
+    lines: dict[tuple[Equation, _Fixed], Equation] = {}
+    waiting = list(block)
+    while waiting and len(lines) <= _MOST * len(block):
+        reader = waiting.pop()
+        table: dict[Expr, Expr] = {}
+        for target in block:
+            for read in _reads(reader, target):
+                fixed = _fixed_places(read, reader.axes[0], target.axes[0])
+                if fixed and (target, fixed) not in lines:
+                    lines[target, fixed] = _own_line(target, before[target], dict(fixed))
+                    waiting.append(lines[target, fixed])
+                if fixed:
+                    rest = [i for n, i in enumerate(read.indices) if n not in dict(fixed)]
+                    table[read] = Read(lines[target, fixed].stand, rest)
+        reader.says(substitute(reader.body, table))
+    clocks = searched([*block, *lines.values()]) if lines and not waiting else None
+    if clocks is None:
+        for equation, body in before.items():
+            equation.says(body)
+    return clocks
+
+
+def _fixed_places(read: Read, clock: Axis, shown: Axis) -> _Fixed:
+    """The places of ``read`` that the step says, of one of that step, and which they are in step ``shown``."""
+    if read.indices[0] is not clock or not all(is_index(i) for i in read.indices):
+        return ()
+    at = [(n, i) for n, i in enumerate(read.indices) if n and identical([*free_axes(i)], [clock])]
+    return tuple((n, normal(substitute(i, {clock: shown}))) for n, i in at)
+
+
+def _own_line(equation: Equation, body: Expr, fixed: Mapping[int, Expr]) -> Equation:
+    """The elements of ``equation`` with these places."""
+    rest = [a for n, a in enumerate(equation.axes) if n not in fixed]
+    axes = tuple(Axis(a.name, 0, a.extent) for a in rest)
+    table: dict[Expr, Expr] = dict(zip(rest, axes, strict=True))
+    inside = []
+    for place, position in fixed.items():
+        at = table[equation.axes[place]] = normal(substitute(position, {equation.axes[0]: axes[0]}))
+        inside += [at >= 0, at < equation.axes[place].extent]
+    domain = conjunction([*inside, substitute(equation.domain, table)])
+    return Equation(
+        equation.name, axes, decided(domain), equation.dtype, body=decided(substitute(body, table))
+    )
 
 
 def _lines(equation: Equation, clocks: Clocks, readers: Sequence[Equation]) -> list[_Line]:
