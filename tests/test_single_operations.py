@@ -25,7 +25,7 @@ ARRAYS = (
     np.array([[np.nan, 1e20, -1e20], [2.7, -2.7, 3e9]], "float32"),
 )
 """Numbers of both signs, within -1 and 1, integers, integers below 0, and what has no integer."""
-AT = np.array([[0, 3], [-1, 2], [7, 1]], "int32")
+AT = np.array([[0, 3], [-9, 2], [7, 1]], "int32")
 DTYPES = ("int32", "int8", "bool", "float32")
 EVERYWHERE = (
     "asinh",
