@@ -31,6 +31,7 @@ from jaxte.lower.rewrites.merge_sums import SignedSum, domain, sum_in
 from jaxte.tensors.tensor import Compute, Tensor
 
 MIRRORED = "mirrored sums"
+_FEWEST = 3  # values of a difference: of two, the weights are one array more that is held (point vortices: 7 -> 10 MB, in as long a time)
 _SMALL = 8  # of the cache: weights of more pairs are left to be computed in tiles, where those of a pair the other way round are not at hand
 
 
@@ -113,7 +114,7 @@ def _pairs(body: Expr, policy: Policy) -> list[_Pair]:
     for pair in found:
         features[pair.alike] += pair.features
     most = policy.rates.cache / _SMALL
-    return [p for p in found if features[p.alike] > 1 and p.bytes <= most]
+    return [p for p in found if features[p.alike] >= _FEWEST and p.bytes <= most]
 
 
 def _pairs_of(left: dict[int, SignedSum]) -> Iterator[_Pair]:
@@ -173,9 +174,9 @@ def _joined(body: Expr, pairs: Sequence[_Pair], owner: Compute, parts: Parts) ->
 
 
 def _sum(pair: _Pair, owner: Compute, parts: Parts) -> Expr:
-    """One sum, of weights that are an array with what is summed in front: one row of it for each step."""
+    """One sum, of weights that are an array with what is summed in front: one row of it for each step. Coordinates that are written out are no steps."""
     own = list(free_axes(pair.weights[0][0]))
-    axes = sorted(own, key=lambda a: not among(a, pair.one.node.axes))
+    axes = sorted(own, key=lambda a: not among(a, pair.one.node.axes)) if pair.features > 1 else own
     weight = parts.element(owner, "weights", axes, added(sorted(pair.weights, key=lambda own: -own[1])))
     node = pair.one.node
     result: Expr = Reduce(node.reducer, (call(MULTIPLY, weight, pair.difference),), node.axes, TRUE)
