@@ -12,6 +12,7 @@ from tests.random_definitions import definition
 from tests.random_exclusions import RandomExclusions, check_exclusions, check_moved
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
+from tests.random_masks import RandomMasks
 from tests.random_repeated import Repeating
 from tests.random_symbols import RandomSymbols, check_symbols
 from tests.random_uses import (
@@ -103,6 +104,11 @@ def test_what_choices_exclude_may_be_anything(seed: int) -> None:
 def test_tensors_of_which_choices_exclude_elements(seed: int) -> None:
     """Products, of which a choice in another tensor takes elements: zeros by data, by position, beside adjoints of other readers, turned around."""
     check_exclusions(RandomExclusions(seed, outside=True), order=1 + seed % 2)
+
+
+@pytest.mark.parametrize("seed", [47000015, 47000057, 47000227, 47000436])
+def test_what_several_masks_exclude_together_may_be_anything(seed: int) -> None:
+    check_exclusions(RandomMasks(seed), order=1 + seed % 2)
 
 
 @pytest.mark.parametrize("seed", [70, 78, 202, 207])

@@ -41,6 +41,7 @@ from tests.random_definitions import AtZeros, Definition, definition
 from tests.random_exclusions import RandomExclusions, check_exclusions, check_moved
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
+from tests.random_masks import RandomMasks
 from tests.random_repeated import Repeating
 from tests.random_symbols import RandomSymbols, check_symbols
 from tests.random_uses import (
@@ -234,6 +235,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "scans": (scans, RandomStep),
     "exclusions": (exclusions, RandomExclusions),
     "excluded-tensors": (exclusions, partial(RandomExclusions, outside=True)),
+    "masks": (exclusions, RandomMasks),
     "moved": (moved, lambda seed: RandomExclusions(seed, outside=seed % 2 == 0)),
     "nested-nodes": (nodes, lambda seed: drawn("nested", seed)),
 }
