@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 
@@ -121,7 +120,7 @@ def piecewise_affine(index: Expr, size: int) -> PiecewiseAffine | None:
     values = None if own is None else tabulated(own, {at: np.arange(ends[0], ends[1] + 1)})
     if values is None:
         return None
-    pieces = _pieces(np.where((values >= 0) & (values < size), values, -1))
+    pieces = runs_of(np.where((values >= 0) & (values < size), values, -1))
     if pieces is None or len(pieces) < 2:
         return None
     return PiecewiseAffine(from_linear(form - Linear({}, ends[0])), len(values), pieces)
@@ -205,7 +204,7 @@ def _rebuilt(node: Call, base: Linear, at: Axis) -> Expr | None:
     return None if any(o is None for o in operands) else call(node.op, *operands)  # type: ignore[arg-type]
 
 
-def _pieces(values: np.ndarray) -> tuple[Piece, ...] | None:
+def runs_of(values: np.ndarray) -> tuple[Piece, ...] | None:
     """The runs of ``values`` that are arithmetic progressions, -1 standing for no value; None if they are many."""
     steps = np.diff(values)
     jumps = np.flatnonzero((values[1:] < 0) != (values[:-1] < 0)) + 1
@@ -232,7 +231,8 @@ def _pieces(values: np.ndarray) -> tuple[Piece, ...] | None:
 def _with_shared_ends(pieces: list[Piece]) -> tuple[Piece, ...]:
     """``pieces`` with the value in which two of them meet in the one that moves, or the longer one: what is held or reflected at an end stands before
     all of the tensor, not before what is left of it."""
-    for n, (own, after) in enumerate(list(pairwise(pieces))):
+    for n in range(len(pieces) - 1):
+        own, after = pieces[n], pieces[n + 1]
         if own.first is None or after.first is None or after.step == 0:
             continue
         length, last = own.stop - own.start, own.first + own.step * (own.stop - 1 - own.start)

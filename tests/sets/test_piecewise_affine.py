@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.sets.affine import linear
-from jaxte.sets.piecewise_affine import PiecewiseAffine, of_number, piecewise_affine
+from jaxte.sets.piecewise_affine import PiecewiseAffine, of_number, piecewise_affine, runs_of
 from jaxte.sets.tabulate import evaluate_index, tabulated
 
 N = 9
@@ -72,9 +72,25 @@ def test_ends_stand_around_all_that_moves(name: str) -> None:
     """The value in which an end and the rest meet belongs to the rest, which is the whole tensor then."""
     own = piecewise_affine(PIECEWISE[name](), N)
     assert own is not None
-    longest = max(own.pieces, key=lambda p: p.stop - p.start)
-    assert longest.first == 0 and longest.step == (3 if "strided" in name else 1)
-    assert own.pieces[0].first == (2 if name == "reflected" else 0) and own.pieces[0] is not longest
+    moving = max((p for p in own.pieces if p.step), key=lambda p: p.stop - p.start)
+    assert (moving.first, moving.step) == (0, 1)
+    assert own.pieces[0].first == (2 if name == "reflected" else 0) and own.pieces[0] is not moving
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [5, 5, 4, 3, 2, 3, 4, 5, 6, 7, 8, 9],
+        [0, 2, 4, 6, 8, 10, 10, 10, 10, 12, 14, 16, 17, 18, 19, 20],
+        [0, 0, 1, 2, 4, 6, 8, 5, 7, 9, 11],
+    ],
+)
+def test_a_piece_that_two_others_meet_has_all_its_positions(values: list[int]) -> None:
+    pieces = runs_of(np.array(values))
+    assert pieces is not None
+    assert [p.start for p in pieces] == [0, *(p.stop for p in pieces[:-1])] and pieces[-1].stop == len(values)
+    found = [p.first + p.step * n for p in pieces for n in range(p.stop - p.start)]  # type: ignore[operator]
+    assert found == values
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,7 @@ def test_a_planned_sum_inside_of_a_sum_is_read_through() -> None:
     )
     (made,) = planned([y])
     computed = [t for t in topological_order([made]) if isinstance(t, Compute)]
-    assert [t.shape for t in computed if t is not made] == [
-        (4, 6, 5)
-    ] * 2  # the inner sum, and the outer one over digits
+    # the inner sum, with the axes of its factors one after the other as a product of matrices has them, and the outer one over digits
+    assert [t.shape for t in computed if t is not made] == [(4, 5, 6), (4, 6, 5)]
     feeds = {t: np.random.default_rng(0).standard_normal(t.shape).astype("float32") for t in (a, b, x)}
     np.testing.assert_allclose(te.interpret(made, feeds), te.interpret(y, feeds), rtol=1e-5, atol=1e-5)
