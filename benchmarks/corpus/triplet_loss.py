@@ -12,9 +12,6 @@ SIZES = {
     "quick": dict(n=12, d=8),
     "tiny": dict(n=3, d=2),
 }
-ABOVE = {
-    "bytes": (2.8, "the choice of triplets is made again for each of two adjoints"),
-}
 
 
 def inputs(n, d):

@@ -253,8 +253,8 @@ MECHANISMS = (
         "bytes",
         _bands(lambda spec: all(abs(band.step) == 1 for band in spec.bands)),
         (
-            Sample(of.dilated_scores, ((2, 128, 16), (2, 128 + 2 * 47, 16)), 3),
-            Sample(of.dilated_sums, ((128, 48), (128 + 3 * 47, 16)), 3),
+            Sample(of.dilated_scores, ((2, 128, 16), (2, 128 + 2 * 47, 16)), 2.5),
+            Sample(of.dilated_sums, ((128, 48), (128 + 3 * 47, 16)), 2.5),
             Sample(of.stepped_scores, ((100, 32), (3 * 99 + 2 * 47 + 1, 32)), 3),
         ),
     ),
