@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
+from typing import TypeGuard
 
 from jaxte.algebra.simplify import added
 from jaxte.lang import dtypes
-from jaxte.lang.expr import TRUE, Call, Const, Expr, call
+from jaxte.lang.expr import TRUE, Call, Const, Expr, call, cast
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import (
     ADD,
@@ -33,6 +34,13 @@ _MOST_LEAVES = 8  # what guards and sums of them hold more than this of becomes 
 
 
 _NOTHING, _ALL = Const(0.0), Const(1.0)
+_CARRY_GUARDS = (
+    SELECT,
+    ADD,
+    MULTIPLY,
+    NEGATIVE,
+    DIVIDE,
+)  # are nothing where what they are made of is, as casts are
 
 
 def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], keeps_zero: bool = False) -> Expr | None:
@@ -53,8 +61,10 @@ def _leaves(g: Expr) -> int:
     counts: dict[Expr, int] = {}
 
     def below(node: Expr) -> Sequence[Expr]:
-        if not isinstance(node, Call) or node.op not in (SELECT, ADD, NEGATIVE, MULTIPLY):
+        if not _carries_guards(node):
             return ()
+        if node.op.name == "cast":
+            return node.args
         if node.op in (SELECT, ADD):
             return node.args[1:] if node.op is SELECT else node.args
         multiple = multiple_of_guard(node)
@@ -83,7 +93,9 @@ def _through(g: Expr, rule: Callable[[Expr], Expr | None], depth: int) -> Expr |
             return left if right is None else right if left is None else plus(left, right)
         if (multiple := multiple_of_guard(g)) is not None:
             factor, inner = multiple
-            return _through(inner, lambda leaf: rule(times(factor, leaf)), depth + 1)
+            return _through(inner, lambda leaf: rule(scaled(factor, leaf)), depth + 1)
+        if g.op.name == "cast" and _has_guard(g.args[0]):
+            return _through(g.args[0], lambda leaf: rule(cast(leaf, g.dtype)), depth + 1)
     elif _excludes(g):
         return _choice(_where_there(g), rule(g), None)
     return rule(g)
@@ -103,9 +115,17 @@ def _where_there(g: Expr) -> Expr:
                 there[node] = plus(there[left], there[right])
             case Call(op, args) if op in (MULTIPLY, NEGATIVE) and any(there[a] is not _ALL for a in args):
                 there[node] = reduce(times, (there[a] for a in args))
+            case Call(op, (first, *_)) if (op is DIVIDE or op.name == "cast") and there[first] is not _ALL:
+                there[node] = there[first]
             case _:
                 there[node] = _NOTHING if is_zero(node) else _ALL
     return call(GREATER, there[g], _NOTHING)
+
+
+def _carries_guards(node: Expr) -> TypeGuard[Call]:
+    return isinstance(node, Call) and (
+        node.op in _CARRY_GUARDS or (node.op.name == "cast" and dtypes.is_inexact(node.args[0].dtype))
+    )
 
 
 def _excludes(g: Expr) -> bool:
@@ -115,11 +135,12 @@ def _excludes(g: Expr) -> bool:
         node = stack.pop()
         if is_zero(node):
             return True
-        if not isinstance(node, Call) or node.op not in (SELECT, ADD, MULTIPLY, NEGATIVE):
+        if not _carries_guards(node):
             continue
         if node.op is SELECT and is_decidable(node.args[0]):
             return True
-        below = [a for a in (node.args[1:] if node.op is SELECT else node.args) if a not in seen]
+        own = node.args[1:] if node.op is SELECT else node.args[:1] if node.op is DIVIDE else node.args
+        below = [a for a in own if a not in seen]
         seen.update(below)
         stack += below
     return False
@@ -149,14 +170,21 @@ def _either(first: Expr, second: Expr) -> Expr:
     return call(OR, first, second)
 
 
-def multiple_of_guard(g: Call) -> tuple[Const, Expr] | None:
-    """The number and the guarded expression that ``g`` is a product of, as equal terms are when they are added."""
-    if g.op is NEGATIVE and _has_guard(g.args[0]):
-        return Const(-1.0), g.args[0]
-    if g.op is not MULTIPLY:
+def multiple_of_guard(g: Call) -> tuple[Expr, Expr] | None:
+    """The number and the guarded expression that ``g`` is a product of, as equal terms are when they are added; one over what it is divided by."""
+    inner = _without_number(g)
+    if inner is g or not _has_guard(inner):
         return None
-    number, inner = g.args if isinstance(g.args[0], Const) else reversed(g.args)
-    return (number, inner) if isinstance(number, Const) and _has_guard(inner) else None
+    if g.op is NEGATIVE:
+        return Const(-1.0), inner
+    if g.op is DIVIDE:
+        return call(DIVIDE, _ALL, g.args[1]), inner
+    return (g.args[1] if inner is g.args[0] else g.args[0]), inner
+
+
+def scaled(number: Expr, value: Expr) -> Expr:
+    """``value`` times the ``number`` of :func:`multiple_of_guard`."""
+    return times(number, value) if isinstance(number, Const) else times(value, number)
 
 
 def _has_guard(g: Expr) -> bool:
@@ -165,9 +193,11 @@ def _has_guard(g: Expr) -> bool:
         if not isinstance(g, Call):
             return False
         if g.op is ADD:
-            if _is_select(_without_number(g.args[1])):
+            if _is_select(_without_number(_without_cast(g.args[1]))):
                 return True
             g = g.args[0]
+        elif (inner := _without_cast(g)) is not g:
+            g = inner
         elif (inner := _without_number(g)) is g:
             break
         else:
@@ -176,13 +206,21 @@ def _has_guard(g: Expr) -> bool:
 
 
 def _without_number(g: Expr) -> Expr:
-    """``g`` without a number that it is a multiple of, and without its sign."""
-    if not isinstance(g, Call) or g.op not in (MULTIPLY, NEGATIVE):
-        return g
-    if g.op is NEGATIVE:
-        return g if isinstance(g.args[0], Const) else g.args[0]
-    a, b = g.args
-    return g if isinstance(a, Const) is isinstance(b, Const) else b if isinstance(a, Const) else a
+    """``g`` without a number that it is a multiple of, or divided by, and without its sign."""
+    match g:
+        case Call(op, (inner,)) if op is NEGATIVE and not isinstance(inner, Const):
+            return inner
+        case Call(op, (a, b)) if op is MULTIPLY and isinstance(a, Const) is not isinstance(b, Const):
+            return b if isinstance(a, Const) else a
+        case Call(op, (a, Const(number))) if op is DIVIDE and not isinstance(a, Const) and number:
+            return a
+    return g
+
+
+def _without_cast(g: Expr) -> Expr:
+    return (
+        g.args[0] if isinstance(g, Call) and g.op.name == "cast" and dtypes.is_inexact(g.args[0].dtype) else g
+    )
 
 
 def _is_select(g: Expr) -> bool:

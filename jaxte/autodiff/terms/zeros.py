@@ -19,7 +19,7 @@ from jaxte.algebra.data_limits import without_implied
 from jaxte.algebra.like_terms import with_common_factor, with_shared_factor
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.simplify import factors_outside, simplify_reads
-from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, times
+from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, scaled, times
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import guarded
 from jaxte.lang.budget import HELD
@@ -113,7 +113,7 @@ def lift_guards(value: Expr) -> tuple[Expr, list[Expr]]:
     if isinstance(value, Call) and (multiple := multiple_of_guard(value)) is not None:
         number, inner = multiple
         value, found = lift_guards(inner)
-        return times(number, value), [*guards, *found]
+        return scaled(number, value), [*guards, *found]
     value, common = _lifted_out_of_sum(value)
     return value, [*guards, *common]
 

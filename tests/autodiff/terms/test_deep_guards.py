@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxte as te
 
@@ -48,3 +49,46 @@ def test_the_text_grows_with_the_choices() -> None:
         return len(te.source(list(te.differentiate(steps(deep)(x), [x]))))
 
     assert length(60) < 3 * length(30)
+
+
+def moved(value: Any, how: str) -> Any:
+    """``value`` by an operation whose slope is a number."""
+    if how == "cast":
+        own = isinstance(value, jax.Array)
+        return (
+            value.astype("float16").astype("float32")
+            if own
+            else te.cast(te.cast(value, "float16"), "float32")
+        )
+    return {"times": lambda: value * 0.9, "over": lambda: value / 1.3, "both": lambda: value * 0.9 / 1.2}[
+        how
+    ]()
+
+
+@pytest.mark.parametrize("how", ["times", "over", "both", "cast"])
+@pytest.mark.parametrize("levels", [1, 3])
+def test_guards_are_seen_within_multiples_and_casts(levels: int, how: str) -> None:
+    """An extremum leaves the logarithm of 0 out: the slope of that is no factor of nothing, however many extrema stand around it."""
+    n = 12
+
+    def element(x: te.Tensor, i: te.Axis) -> te.Expr:
+        value = te.maximum(moved(te.log(x[i]), how), -5.0)
+        for d in range(1, levels + 1):
+            around = te.minimum(x[(i + d) % n], value + x[(i - d) % n])
+            value = te.maximum(moved(value, how), around)
+        return value
+
+    def by_hand(x: Any) -> Any:
+        value = jnp.maximum(moved(jnp.where(x > 0, jnp.log(jnp.where(x > 0, x, 1.0)), -9.0), how), -5.0)
+        for d in range(1, levels + 1):
+            value = jnp.maximum(moved(value, how), jnp.minimum(jnp.roll(x, -d), value + jnp.roll(x, d)))
+        return value
+
+    f = te.function(lambda x: te.compute((n,), lambda i: element(x, i), "y"))
+    x = (
+        jnp.asarray(np.random.default_rng(0).uniform(0.2, 2.0, n).astype("float32"))
+        .at[jnp.array([2, 7])]
+        .set(0.0)
+    )
+    found, expected = (jax.grad(lambda x, g=g: jnp.sum(jnp.sin(g(x))))(x) for g in (f, by_hand))
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-3)
