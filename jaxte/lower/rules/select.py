@@ -15,19 +15,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import (
-    ONE,
-    ZERO,
-    Axis,
-    Call,
-    Const,
-    Expr,
-    Read,
-    Reduce,
-    as_expr,
-    call,
-    conjunction,
-)
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
