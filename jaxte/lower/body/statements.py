@@ -108,17 +108,25 @@ class Statements:
         if len(own) < len(self.statements):
             return code
         read = _names_in([*own.values(), code])
-        found = sums_as_one(code, {target: source for target, source in own.items() if read[target] == 1})
+        new: dict[str, Node] = {}
+
+        def named(node: Node) -> Name:
+            target = self.names.numbered(self.target)
+            new[target] = node
+            return Name(target, node.shape, node.kind)
+
+        found = sums_as_one(code, {k: source for k, source in own.items() if read[k] == 1}, named)
         if found is None:
             return code
-        left = _names_in([found])
+        left = _names_in([found, *new.values()])
         for target, source in reversed(list(own.items())):
             if read[target] and not left[target]:
                 self.written.pop(source, None)
                 del own[target]
             else:
                 left += _names_in([source])
-        self.statements = [s for s in self.statements if isinstance(s, Statement) and s.target in own]
+        kept = [s for s in self.statements if isinstance(s, Statement) and s.target in own]
+        self.statements = [*kept, *[Statement(self.label, target, source) for target, source in new.items()]]
         return found
 
     def step(self, node: Node, target: str = "") -> Name:

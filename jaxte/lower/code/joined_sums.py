@@ -1,23 +1,29 @@
 """Sums that are added, as the sum of what is: ``jnp.sum(a, axis=0) + jnp.einsum("i,ij->j", b, c) * d`` is ``jnp.sum(a + b[:, None] * c * d[None, :], axis=0)``.
 
+Those over slightly fewer positions, as of pairs that are some places apart, are padded with zeros.
+
 XLA for GPUs makes a kernel of each sum along columns, and one more of what adds them up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.lang.expr import ZERO, Const, Expr, as_expr
+from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lower.arrays.elementwise import Apply, Arange, Name, Number
-from jaxte.lower.arrays.node import Node, same_shape
+from jaxte.lower.arrays.node import Node, Shape, same_shape
 from jaxte.lower.arrays.products import Einsum, Reduced
-from jaxte.lower.arrays.steps import ALL, NEW, Index, Step
+from jaxte.lower.arrays.steps import ALL, NEW, Index, Pad, Step
 from jaxte.lower.arrays.views import View
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.scaled_sums import ROUNDED_ALIKE
+from jaxte.sets.intervals import same
 
-_MOST = 8  # sums that are one, whose operands one kernel reads
+_MOST_READ = 8  # arrays that the one kernel of joined sums reads
+_MOST = 64  # sums that are one
 _FACTORS = (Name, Number, View, Apply, Arange)  # no sums, nor what is an array before it is read
 
 
@@ -40,36 +46,80 @@ class _Sum:
         return found
 
     def is_beside(self, other: _Sum) -> bool:
-        """Whether both go over the same positions."""
-        return self.axes == other.axes and same_shape(self.array.shape, other.array.shape)
+        """Whether both go over the same positions, but for some at the ends."""
+        own, others = self.array.shape, other.array.shape
+        return (
+            self.axes == other.axes
+            and len(own) == len(others)
+            and all(
+                same(a, b) or (n in self.axes and _are_about_as_long(a, b))
+                for n, (a, b) in enumerate(zip(own, others, strict=True))
+            )
+        )
+
+    def inside_of(self, longest: Shape, named: Callable[[Node], Node]) -> Node:
+        """What is summed, with zeros behind up to the extents of ``longest``."""
+        if same_shape(self.array.shape, longest):
+            return self.inside
+        pairs = zip(self.array.shape, longest, strict=True)
+        behind = [as_expr(_length(whole) - _length(own)) for own, whole in pairs]
+        return named(apply_steps(self.inside, [Pad(tuple((ZERO, width) for width in behind))]))
 
 
-def sums_as_one(node: Node, parts: Mapping[str, Node]) -> Node | None:
+def sums_as_one(node: Node, parts: Mapping[str, Node], named: Callable[[Node], Node]) -> Node | None:
     """``node`` with the sums over the same positions that it adds as one; None where there are no two of these.
 
-    ``parts`` are what stands under a name that is read nowhere else.
+    ``parts`` are what stands under a name that is read nowhere else; ``named`` gives a name to what is padded.
     """
     if node.dtype not in ROUNDED_ALIKE:
         return None
     terms = _terms(node, parts)
     found = [_sum_in(term, node) for _, term in terms]
-    first, together = _most([own for own in found if own is not None])
-    if first is None or not 1 < together <= _MOST:
+    first, beside = _most([own for own in found if own is not None])
+    if first is None or not 1 < len(beside) <= _MOST or len(_read(beside, parts)) > _MOST_READ:
         return None
+    longest = tuple(
+        max(extents, key=_length) for extents in zip(*(own.array.shape for own in beside), strict=True)
+    )
     joined, rest = list[tuple[int, Node]](), list[tuple[int, Node]]()
     for (sign, term), own in zip(terms, found, strict=True):
         if own is not None and own.is_beside(first):
-            joined.append((sign * own.sign, own.inside))
+            joined.append((sign * own.sign, own.inside_of(longest, named)))
         else:
             rest.append((sign, term))
     return _added([(1, Reduced("sum", _added(joined), first.axes)), *rest])
 
 
-def _most(sums: Sequence[_Sum]) -> tuple[_Sum | None, int]:
-    """The first of the sums that are most over the same positions, and how many these are."""
-    counts = [sum(own.is_beside(other) for other in sums) for own in sums]
-    most = max(counts, default=0)
-    return (sums[counts.index(most)] if most else None), most
+def _most(sums: Sequence[_Sum]) -> tuple[_Sum | None, list[_Sum]]:
+    """The first of the sums that are most over the same positions, and these."""
+    groups = [(own, [other for other in sums if own.is_beside(other)]) for own in sums]
+    return max(groups, key=lambda group: len(group[1]), default=(None, []))
+
+
+def _read(sums: Sequence[_Sum], parts: Mapping[str, Node]) -> set[str]:
+    """The names of the arrays that ``sums`` are made of."""
+    names = set[str]()
+    for own in sums:
+        for node in ordered([own.array, *own.factors], lambda n: _operands(n, parts)):
+            if isinstance(node, Name) and node.identifier not in parts:
+                names.add(node.identifier)
+    return names
+
+
+def _operands(node: Node, parts: Mapping[str, Node]) -> Sequence[Node]:
+    if isinstance(node, Name) and node.identifier in parts:
+        return (parts[node.identifier],)
+    return node.operands
+
+
+def _are_about_as_long(a: Expr, b: Expr) -> bool:
+    shorter, longer = sorted((_length(a), _length(b)))
+    return 0 < longer <= 2 * shorter
+
+
+def _length(extent: Expr) -> int:
+    """The positions of an axis; 0 where they are a symbol."""
+    return extent.value if isinstance(extent, Const) and isinstance(extent.value, int) else 0
 
 
 def _terms(node: Node, parts: Mapping[str, Node]) -> list[tuple[int, Node]]:

@@ -114,6 +114,26 @@ def test_sums_over_other_positions_and_products_of_matrices_stay() -> None:
     np.testing.assert_allclose(found, x @ (x.sum(0) * y) + x @ y, rtol=1e-9)
 
 
+def test_sums_over_fewer_positions_are_padded() -> None:
+    """Pairs that are some places apart."""
+    apart, size = 8, M
+
+    def near(s: te.Tensor, y: te.Tensor) -> te.Tensor:
+        i, j = te.reduce_axis((0, size), "i"), te.reduce_axis((0, size), "j")
+        pairs = lambda b: te.sum(te.softplus(s[b, i] - y[j]), axis=(i, j), where=(j > i) & (j <= i + apart))  # noqa: E731
+        return te.compute((s.shape[0],), pairs, "l")
+
+    rng = np.random.default_rng(3)
+    s, y = rng.normal(size=(4, size)), rng.normal(size=size)
+    expected = sum(np.logaddexp(0, s[:, : size - d] - y[d:]).sum(1) for d in range(1, apart + 1))
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(te.function(near, platform="gpu")(s, y), expected, rtol=1e-12)
+        texts = [
+            str(te.function(near, platform=p).source(s, y)).split("def backward")[0] for p in ("gpu", "tpu")
+        ]
+    assert 1 == texts[0].count("jnp.sum(") < texts[1].count("jnp.sum(") == apart
+
+
 def test_symbolic_sizes() -> None:
     n = te.var("n")
     x, p = te.placeholder((n, M), "float32", "x"), te.placeholder((M,), "float32", "p")
