@@ -10,6 +10,7 @@ from jaxte.lang.expr import Expr, Read
 from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked, intermediates
+from jaxte.planning.conditions.conditions_around import bodies_where_read
 from jaxte.planning.conditions.distances import with_distances
 from jaxte.planning.conditions.piecewise_choices import with_piecewise_reads
 from jaxte.planning.conditions.plain_conditions import with_narrow_reads
@@ -33,6 +34,7 @@ class Surroundings:
 
     Attributes:
         windows: bodies without prefixes, of tensors in which differences of prefix sums stand.
+        around: bodies of sums under the conditions on data where they are read.
         few: the sums of which fewer elements are read than there are.
         layouts: the tensors that only reductions read, which may read through them.
         copies: those with continued ends that exist, which grow.
@@ -40,6 +42,7 @@ class Surroundings:
     """
 
     windows: Mapping[Tensor, Expr]
+    around: Mapping[Tensor, Expr]
     few: dict[Tensor, Compute]
     layouts: Mapping[Tensor, Compute]
     copies: dict[object, Extended] = field(default_factory=dict)
@@ -56,7 +59,7 @@ class InGraph(Asked):
     """
 
     original: Compute | None = None
-    graph: Surroundings = field(default_factory=lambda: Surroundings({}, {}, {}))
+    graph: Surroundings = field(default_factory=lambda: Surroundings({}, {}, {}, {}))
 
 
 Step = Rule[Expr, InGraph]
@@ -67,9 +70,15 @@ def _window(body: Expr, at: InGraph) -> Expr:
     return at.graph.windows.get(at.original, body)
 
 
+def _around(body: Expr, at: InGraph) -> Expr:
+    assert at.original is not None
+    return at.graph.around.get(at.original, body) if body is at.original.body else body
+
+
 # of bodies that read the tensors as they were defined
 READING = (
     Step("windows for prefixes", _window, "differences of prefix sums are sums over windows"),
+    Step("conditions around", _around, "what no element that is read reads is not multiplied by zeros"),
     Step(
         "read in part",
         lambda body, at: where_read(body, at.graph.few),
@@ -159,7 +168,10 @@ def _apart_from_others(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 def _planned_in_order(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     around = Surroundings(
-        window_bodies(order, outputs), read_in_part(order, outputs), layouts(order, outputs)
+        window_bodies(order, outputs),
+        bodies_where_read(order, outputs),
+        read_in_part(order, outputs),
+        layouts(order, outputs),
     )
     new = _each_planned(order, around)
     found = [t for t in topological_order(list(new.values())) if isinstance(t, PartialSum)]

@@ -9,7 +9,7 @@ from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.terms.beside import same_elements
 from jaxte.autodiff.terms.guards import guard
 from jaxte.lang import dtypes
-from jaxte.lang.expr import TRUE, Call, Expr, Reduce, call, conjunction, conjuncts
+from jaxte.lang.expr import TRUE, Call, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NONZERO
 from jaxte.lang.walk import postorder, reads_of, substitute
@@ -64,7 +64,16 @@ def _is_product(node: Expr) -> bool:
 def _sums_by_data(node: Expr) -> Sequence[Expr]:
     """The factors of a product that are sums whose points data decides on."""
     factors = product_of(node).factors
-    return [f.expr for f in factors if not f.inverse and isinstance(f.expr, Reduce) and _by_data(f.expr)]
+    return [f.expr for f in factors if not f.inverse and _is_empty_by_data(f.expr)]
+
+
+def _is_empty_by_data(factor: Expr) -> bool:
+    if isinstance(factor, Reduce):
+        return _by_data(factor)
+    if not isinstance(factor, Read) or not isinstance(factor.tensor, Compute):
+        return False
+    own = factor.tensor
+    return own.masked if isinstance(own, Adjoint) else isinstance(own.body, Reduce) and _by_data(own.body)
 
 
 def _by_data(node: Reduce) -> bool:

@@ -154,3 +154,34 @@ def test_infinite_elements_that_nothing_reads(
     for gradient, before in zip(jax.grad(fn, (0, 1))(x, z), whole, strict=True):
         assert not np.any(gradient[np.array(unread)])
         np.testing.assert_allclose(gradient, before, rtol=1e-6)
+
+
+def test_second_derivatives_of_a_product_that_is_left_out(rng: np.random.Generator) -> None:
+    """The tangent of the adjoint of ``log(r)`` is infinite where nothing reads it: times a sum of the adjoint without points it is nothing."""
+    shapes = {"m": (3, 4), "x": (4,), "r": (3,), "q": (2,)}
+    m, x, r, q = (te.placeholder(shape, "float64", name) for name, shape in shapes.items())
+    other, two = te.reduce_axis((0, 4), "other"), te.reduce_axis((0, 2), "two")
+    product = te.compute((3, 4, 2, 4, 4), lambda i, c, n, j, _: x[j] * (te.log(r[i]) * (1 / q[n])), "product")
+    y = te.compute(
+        (3, 4, 2),
+        lambda i, c, n: te.sum(
+            te.select((i >= 1) & (m[i, c] > 0), product[i, c, n, K, other], 0.0), axis=[K, other]
+        ),
+        "y",
+    )
+    z = te.compute((3, 4), lambda i, c: te.sum(y[i, c, two] * te.exp(-y[i, c, two]), axis=two), "z")
+    own = te.function([m, x, r, q], z)
+    mask, given = np.ones((3, 4)), rng.random(4) + 1
+    mask[2] = -1.0
+
+    def along(x: Any, r: Any) -> Any:
+        dx, dr = jax.grad(lambda x, r: own(mask, x, r, np.ones(2)).sum(), (0, 1))(x, r)
+        return dx.sum() + dr.sum()
+
+    with jax.enable_x64(True):
+        usual, spoilt = (
+            jax.grad(along, (0, 1))(given, np.array(r)) for r in ([2.0, 3.0, 4.0], [-1.0, 3.0, 0.0])
+        )
+    for found, meant in zip(spoilt, usual, strict=True):
+        np.testing.assert_allclose(found, meant, rtol=1e-12)
+    assert np.any(spoilt[0])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.planning.graph import planned
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.lower.evaluation.program import evaluate_program
 from tests.lowered import program_of, text_of
@@ -119,3 +120,32 @@ def test_masks_within_and_around_a_sum() -> None:
     feeds[P][0] = -1.0  # which the first ``k`` alone reads, that does not count
     (found,) = evaluate_program(program, [feeds[t] for _, t in program.params])
     np.testing.assert_array_equal(found, np.array([0.0, 4.0]) * np.ones((4, 1)))
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_masks_around_a_sum_that_is_a_tensor(apart: bool) -> None:
+    """Some element of the sum reads ``X[c, k]``, but none that the mask around it leaves: apart, the sum over ``k`` is a tensor for each ``c`` and ``i`` itself."""
+    around, own = te.placeholder((2, 3), "float64", "M"), te.placeholder((3, 40), "float64", "N")
+    root, weight = te.placeholder((2, 40), "float64", "X"), te.placeholder((40,), "float64", "W")
+    other = te.placeholder((3, 50), "float64", "O")
+    k, m = te.reduce_axis((0, 40), "k"), te.reduce_axis((0, 50), "m")
+
+    def element(c: te.Axis, i: te.Axis) -> te.Expr:
+        value = weight[k] * te.sqrt(root[c, k])
+        if apart:
+            value = te.sum(value, axis=[k, m], where=(own[i, k] > 0) & (other[i, m] > 0))
+        else:
+            value = te.sum(value, axis=k, where=own[i, k] > 0)
+        return te.select(around[c, i] > 0, value, 0.0)
+
+    feeds = {
+        around: np.array([[1.0, -1.0, -1.0], [-1.0, 1.0, -1.0]]),
+        own: np.repeat([[-1.0, 1.0], [1.0, -1.0], [1.0, 1.0]], 20, axis=1),
+        root: np.repeat([[-1.0, 4.0], [4.0, -1.0]], 20, axis=1),
+        weight: np.ones(40),
+        other: np.ones((3, 50)),
+    }
+    (output,) = planned([te.compute((2, 3), element, "S")])
+    program = program_of(output)
+    (found,) = evaluate_program(program, [feeds[t] for _, t in program.params])
+    np.testing.assert_array_equal(found, np.diag([40.0, 40.0, 0.0])[:2] * (50 if apart else 1))

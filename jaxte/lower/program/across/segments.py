@@ -18,6 +18,7 @@ from math import prod
 
 import numpy as np
 
+from jaxte.algebra.excluded import with_conditions_around
 from jaxte.algebra.product import conditions_outside
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
@@ -35,7 +36,8 @@ from jaxte.sets.conditions import tidy
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
 from jaxte.sets.tabulate import tabulated
-from jaxte.tensors.reducers import with_wide_reads
+from jaxte.tensors.bodies.contexts import guards_of
+from jaxte.tensors.reducers import builtin_reducer, with_wide_reads
 from jaxte.tensors.tensor import Compute, Tensor
 
 _GAIN = 2  # how many times fewer points make a tensor of its own worth it
@@ -62,12 +64,14 @@ def _taken_apart(name: str, body: Expr, inner: list[Compute]) -> Expr:
     """``body`` with its reductions axis by axis and in pieces; the tensors that it reads then are added to ``inner``."""
     table: dict[Expr, Expr] = {}
     nested = {n for node in postorder(body) if isinstance(node, Reduce) for n in postorder(*node.children)}
-    for node in postorder(body):
-        if isinstance(node, Reduce) and node not in nested:
-            wide = with_wide_reads(node)  # what is between two sums is not rounded
-            found = _apart(name, conditions_outside(node if wide is None else wide), inner)
-            if found is not None:
-                table[node] = found if wide is None else cast(found, node.dtype)
+    sums = [n for n in postorder(body) if isinstance(n, Reduce) and n not in nested]
+    around = {} if isinstance(body, Reduce) else guards_of(body, {*sums})
+    for node in sums:
+        wide = with_wide_reads(node)  # what is between two sums is not rounded
+        whole = with_conditions_around(node if wide is None else wide, around.get(node, ()))
+        found = _apart(name, conditions_outside(whole), inner)
+        if found is not None:
+            table[node] = found if wide is None else cast(found, node.dtype)
     return substitute(body, table)
 
 
@@ -112,19 +116,43 @@ def _axis_by_axis(name: str, node: Reduce, inner: list[Compute]) -> Reduce:
     while (best := _best_split(node)) is not None:
         own, conditions = best
         outer = _axes_of(node, own, conditions)
+        left = [c for c in conjuncts(node.where) if not among(c, conditions)]
+        part = Reduce(node.reducer, node.exprs, own, conjunction(conditions))
+        part = _counting(name, part, left, outer, inner)
         fresh = {a: Axis(a.name, 0, known(a.extent) or 0) for a in outer}
         at = {a: f + a.lo for a, f in fresh.items()}
-        part = Reduce(node.reducer, node.exprs, own, conjunction(conditions))
         moved = substitute(part, at)
         assert isinstance(moved, Reduce)
         pieces = _in_pieces(moved)
         tensor = Compute(f"{name}_{own[0].name}", list(fresh.values()), moved if pieces is None else pieces)
         inner.append(tensor)
-        left = [c for c in conjuncts(node.where) if not among(c, conditions)]
         read = Read(tensor, [a - a.lo for a in outer])
         rest = [a for a in node.axes if not among(a, own)]
         node = Reduce(node.reducer, (read,), rest, conjunction(left))
     return node
+
+
+def _counting(
+    name: str, part: Reduce, left: Sequence[Expr], outer: Sequence[Axis], inner: list[Compute]
+) -> Reduce:
+    """``part`` where it counts, at points of which the conditions that are ``left`` hold, if something in it may be infinite elsewhere.
+
+    What they say of other axes than ``outer`` is a tensor of its own: whether they hold anywhere.
+    """
+    more = conjuncts(with_conditions_around(part, left).where)
+    moving = [c for c in more if not all(among(a, (*outer, *part.axes)) for a in free_axes(c))]
+    if moving:
+        condition = conjunction(moving)
+        kept = [a for a in free_axes(condition) if among(a, outer)]
+        rest = {
+            a: Axis(a.name, a.lo, a.hi, reduction=True) for a in free_axes(condition) if not among(a, kept)
+        }
+        fresh = {a: Axis(a.name, 0, known(a.extent) or 0) for a in kept}
+        there = substitute(condition, {**rest, **{a: f + a.lo for a, f in fresh.items()}})
+        body = Reduce(builtin_reducer("any", "bool"), (there,), list(rest.values()), TRUE)
+        inner.append(Compute(f"{name}_counts", list(fresh.values()), body))
+        more = [c for c in more if not among(c, moving)] + [Read(inner[-1], [a - a.lo for a in kept])]
+    return Reduce(part.reducer, part.exprs, part.axes, conjunction(more))
 
 
 def _best_split(node: Reduce) -> tuple[list[Axis], list[Expr]] | None:
