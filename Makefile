@@ -44,8 +44,11 @@ docs: $(VENV)/.docs
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m tier1
 
-# everything; TESTS=--junitxml=build/tests.xml writes what `python -m tests.tiers build/tests.xml` reads
+# everything; TESTS=--junitxml=build/tests.xml writes what `python -m tests.tiers build/tests.xml` reads, and build/counts.jsonl is what
+# `python -m tests.xla_counts build/counts.jsonl` records
+test-all: export JAXTE_COUNTS = $(CURDIR)/build/counts.jsonl
 test-all: lint
+	mkdir -p build && rm -f $(JAXTE_COUNTS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
 
 lint: $(VENV)/.test

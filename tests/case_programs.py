@@ -11,7 +11,7 @@ import jax
 from harness.case import load
 from harness.inputs import draw
 from harness.sides import function, with_gradients
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 @cache
@@ -33,4 +33,4 @@ def lowered(name: str, side: str) -> Any:
 @cache
 def compiled(name: str, side: str) -> Any:
     """The program as XLA counts it: its buffers are assigned before LLVM, which takes most of the time, sees the loops."""
-    return lowered(name, side).compile(compiler_options=QUICK)
+    return Fused(lowered(name, side))

@@ -31,7 +31,7 @@ from harness.measure import difference, measure
 from harness.passes import BOTH, FORWARD
 from harness.sides import HAS_TORCH, function, heads, prepare, with_gradients
 from harness.table import counts_report, report, times
-from tests.agreement import QUICK
+from tests.agreement import QUICKEST
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -48,7 +48,7 @@ def run(script: str, figures: Path, *options: str) -> tuple[str, Any]:
 
 
 def test_run_prints_every_figure_beside_its_budget(tmp_path: Path) -> None:
-    printed, rows = run("run.py", tmp_path / "figures.json", "--runs", "1", "--sizes", "20", "40")
+    printed, rows = run("run.py", tmp_path / "figures.json", "--runs", "1", "--sizes", "20")
     assert printed.startswith("| what ") and len(printed.splitlines()) == len(rows) + 2
     assert all(isinstance(row["figure"], (int, float)) and row["budget"] > 0 for row in rows)
     assert all(row["ok"] == (row["figure"] <= row["budget"]) for row in rows)
@@ -90,7 +90,7 @@ def test_sides_of_a_case_agree(name: str) -> None:
     found = {}
     for side in case.sides:
         if side != TORCH:
-            everything = jax.jit(with_gradients(function(case, side), argnums), compiler_options=QUICK)
+            everything = jax.jit(with_gradients(function(case, side), argnums), compiler_options=QUICKEST)
             found[side] = [np.asarray(x) for x in everything(h, *args)]
     assert {JAXTE, IDIOMATIC} <= set(found)
     for side, results in found.items():

@@ -19,7 +19,7 @@ from harness.counts import operations
 from harness.inputs import draw
 from harness.measure import difference
 from harness.sides import function, heads, with_gradients
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 LIMIT = 1.5
 FUNCTIONS = pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def counted(case: Case, side: str) -> Counted:
     h = heads(case, IDIOMATIC, args)
     # XLA counts before LLVM, which takes most of the time, sees the loops
     lowered = jax.jit(both).lower(h, *args)
-    compiled = lowered.compile(compiler_options=QUICK)
+    compiled = Fused(lowered)
     cost: dict[str, Any] = compiled.cost_analysis()
     held = float(compiled.memory_analysis().temp_size_in_bytes)
     counts = {"flops": cost.get("flops", 0.0), "bytes": cost["bytes accessed"], "temporaries": held}

@@ -82,6 +82,7 @@ LAYERS = (
     "tensors.recurrences.steps",
     "tensors.recurrences.products",
     "tensors.recurrences.inner",
+    "tensors.recurrences.given",
     "tensors.recurrences.define",
     "tensors.recurrences",
     "tensors.copies",

@@ -14,9 +14,9 @@ import pytest
 import jaxte as te
 from harness.counts import operations
 from jaxte.tensors.tensor import Compute
-from tests.agreement import QUICK
 from tests.respellings import respelled
 from tests.spelled_counts import LIMIT, counts, lowered_tensor
+from tests.xla_counts import Fused
 
 SLACK = (2000.0, 16384.0, 16384.0)
 Shapes = tuple[tuple[int, ...], ...]
@@ -55,7 +55,7 @@ DEFINITIONS: dict[str, tuple[Callable[..., te.Tensor], Shapes]] = {
 def counted(inputs: list[Any], tensor: te.Tensor, arrays: list[np.ndarray], head: np.ndarray) -> Any:
     lowered = lowered_tensor(inputs, tensor)
     assert not {"gather", "scatter", "while"} & set(operations(lowered.as_text()))
-    compiled = lowered.compile(compiler_options=QUICK)
+    compiled = Fused(lowered)
     held = float(compiled.memory_analysis().temp_size_in_bytes)
     return (*counts(compiled), held), [np.asarray(x) for x in compiled([head], *arrays)]
 

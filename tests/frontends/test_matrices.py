@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 TURNED = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"  # both factors are laid out again
 
@@ -146,7 +146,5 @@ def _both(f: Callable[..., Any], args: list[Any], text: str) -> tuple[list[Any],
     """The gradients of both, and how often ``text`` stands in their compiled programs."""
     places = tuple(range(len(args)))
     loss = lambda *a: jnp.sum(f(*a) ** 2)  # noqa: E731
-    made = [
-        jax.jit(g(loss, places)).lower(*args).compile(compiler_options=QUICK) for g in (te.grad, jax.grad)
-    ]
+    made = [Fused(jax.jit(g(loss, places)).lower(*args)) for g in (te.grad, jax.grad)]
     return [m(*args) for m in made], [m.as_text().count(text) for m in made]

@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.frontends.jaxpr.narrow.boxes import shape_of, taken, united
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 def normed(x: Any) -> Any:
@@ -75,8 +75,7 @@ def test_what_is_read_is_what_is_computed(name: str, rng: np.random.Generator) -
     args = arguments(rng)
     loss = lambda *xs: jnp.sum(f(*xs) ** 2)  # noqa: E731
     own, jaxs = (
-        jax.jit(jax.value_and_grad(g, (0, 1, 2))).lower(*args).compile(compiler_options=QUICK)
-        for g in (te.adjoint(loss), loss)
+        Fused(jax.jit(jax.value_and_grad(g, (0, 1, 2))).lower(*args)) for g in (te.adjoint(loss), loss)
     )
     for a, b in zip(jax.tree.leaves(own(*args)), jax.tree.leaves(jaxs(*args)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5 * float(abs(b).max()) + 1e-30)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 AROUND = [(k, m) for k in (-1, 0, 1) for m in (-1, 0, 1) if (k, m) != (0, 0)]
 LINE = [s for s in range(-8, 9) if s]
@@ -67,10 +67,7 @@ def test_weights_are_computed_once(name: str, rng: np.random.Generator) -> None:
     f, shapes, function, most = FUNCTIONS[name]
     args = [jnp.asarray(rng.normal(size=s).astype("float32")) for s in shapes]
     numbers = tuple(range(len(args)))
-    own, jaxs = (
-        jax.jit(jax.value_and_grad(g, numbers)).lower(*args).compile(compiler_options=QUICK)
-        for g in (te.adjoint(f), f)
-    )
+    own, jaxs = (Fused(jax.jit(jax.value_and_grad(g, numbers)).lower(*args)) for g in (te.adjoint(f), f))
     for a, b in zip(jax.tree.leaves(own(*args)), jax.tree.leaves(jaxs(*args)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=2e-5 * float(abs(b).max()))
     texts = [c.as_text() for c in (own, jaxs)]

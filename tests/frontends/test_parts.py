@@ -11,7 +11,7 @@ import pytest
 
 import jaxte as te
 from jaxte.frontends.jaxpr.gains.known_matrices import band_of
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 A, B, SQUARE = (40, 33), (33, 50), (40, 40)
 PARTS: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
@@ -34,7 +34,7 @@ def both(f: Callable[..., Any], shapes: tuple[tuple[int, ...], ...]) -> tuple[An
     args = [jnp.asarray(rng.normal(size=s).astype("float32")) for s in shapes]
     loss = lambda *args: jnp.sum(f(*args) ** 2)  # noqa: E731
     own, jaxs = (
-        jax.jit(jax.value_and_grad(g, tuple(range(len(args))))).lower(*args).compile(compiler_options=QUICK)
+        Fused(jax.jit(jax.value_and_grad(g, tuple(range(len(args))))).lower(*args))
         for g in (te.adjoint(loss), loss)
     )
     return own, jaxs, args

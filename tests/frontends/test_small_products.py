@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 def chain(q: Any) -> Any:
@@ -48,10 +48,7 @@ def test_small_products_are_written_out(name: str, rng: np.random.Generator) -> 
     f, shape, left = FUNCTIONS[name]
     x = jnp.asarray(rng.normal(size=shape).astype("float32"))
     loss = lambda x: jnp.sum(f(x) ** 2)  # noqa: E731
-    own, jaxs = (
-        jax.jit(jax.value_and_grad(g)).lower(x).compile(compiler_options=QUICK)
-        for g in (te.adjoint(loss), loss)
-    )
+    own, jaxs = (Fused(jax.jit(jax.value_and_grad(g)).lower(x)) for g in (te.adjoint(loss), loss))
     for a, b in zip(own(x), jaxs(x), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5 * float(abs(b).max()))
     counts = [c.as_text().count(" dot(") for c in (own, jaxs)]

@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 def cosine(x: Any, y: Any) -> Any:
@@ -104,7 +104,4 @@ def _arguments(shapes: list[tuple[int, ...]], rng: np.random.Generator) -> list[
 def _compiled(f: Callable[..., Any], args: list[Any]) -> list[Any]:
     loss = lambda *xs: jnp.sum(jnp.tanh(f(*xs)))  # noqa: E731
     floats = tuple(range(len(args)))
-    return [
-        jax.jit(jax.value_and_grad(g, floats)).lower(*args).compile(compiler_options=QUICK)
-        for g in (te.adjoint(loss), loss)
-    ]
+    return [Fused(jax.jit(jax.value_and_grad(g, floats)).lower(*args)) for g in (te.adjoint(loss), loss)]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
 from tests.lower.mechanisms import MECHANISMS, Mechanism, Positions, Sample, as_named
+from tests.xla_counts import Fused
 
 _SEVERAL = r"stablehlo\.reduce\(.*\), \("  # a reduction of more than one operand
 CASES = [
@@ -46,7 +46,7 @@ def counted(sample: Sample, counts: str, without: str) -> tuple[float, list[np.n
         return found, *pull(found)
 
     lowered = jax.jit(both).lower(*(arrays[n] for n in floats))
-    compiled = lowered.compile(compiler_options=QUICK)
+    compiled = Fused(lowered)
     results = [np.asarray(r) for r in compiled(*(arrays[n] for n in floats))]
     if counts == "temporaries":
         return float(compiled.memory_analysis().temp_size_in_bytes), results

@@ -24,8 +24,9 @@ from jaxte.lang.graphs import Members
 from jaxte.lang.operators import ADD, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.work import expensive_calls, is_contraction, points
+from jaxte.lower.cost.work import expensive_calls, points
 from jaxte.lower.recurrences.finals import Changed, bytes_of_any, changes, finals_only, made_in_steps, renewed
 from jaxte.lower.recurrences.found_again import found_again
 from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states

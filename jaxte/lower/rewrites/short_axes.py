@@ -22,7 +22,7 @@ from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, postorder, reads_of, rewrite, substitute
 from jaxte.lower.arrays.products import OPS
-from jaxte.lower.cost.work import is_contraction
+from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.limits import FEW
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known

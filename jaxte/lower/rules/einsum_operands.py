@@ -17,7 +17,8 @@ from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.work import NARROW, points
+from jaxte.lower.cost.general import NARROW
+from jaxte.lower.cost.work import points
 from jaxte.lower.limits import MOST_UNROLLED
 from jaxte.lower.match.empty_sums import is_plain, spoils
 from jaxte.lower.rules.excluded_points import points_left, with_masked_together

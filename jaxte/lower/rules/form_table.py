@@ -13,8 +13,9 @@ from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.body.candidates import GENERAL, Candidate, Search, Wanted, choose
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
+from jaxte.lower.cost.general import general_work
 from jaxte.lower.cost.policy import signature
-from jaxte.lower.cost.work import general_work, points
+from jaxte.lower.cost.work import points
 from jaxte.lower.forms.band import recognise as band
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.conv import candidates as conv

@@ -21,7 +21,7 @@ from jaxte.lang.walk import plain_indices, postorder, reads_data, reads_of, subs
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.work import is_far_shorter, is_product_beside
+from jaxte.lower.cost.shifted_axes import is_far_shorter, is_product_beside
 from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import by_columns, combined, reduced_call

@@ -19,9 +19,10 @@ from jaxte.lang.expr import Expr, Reduce, as_expr
 from jaxte.lang.graphs import reached
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.lower.arrays.data import INTERPRETER, TRITON
+from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.steps import with_choice
-from jaxte.lower.cost.work import bytes_of, is_contraction, points
+from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.limits import FEW, MOST_COLUMNS
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.carried_sums import Running, Update, outermost, updates

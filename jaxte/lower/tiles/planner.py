@@ -22,6 +22,7 @@ from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import TRUE, Axis, Const, Reduce
 from jaxte.lang.graphs import Members, among, reached
 from jaxte.lang.walk import depends_on, free_axes, reads_of
+from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.steps import (
     TOGETHER,
@@ -30,7 +31,7 @@ from jaxte.lower.cost.steps import (
     seconds_otherwise,
     with_choice,
 )
-from jaxte.lower.cost.work import bytes_of, is_contraction, points
+from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.forms.data.recognise import ScatterSpec, recognise_scatter

@@ -11,9 +11,10 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.code.spec import Refusal
+from jaxte.lower.cost.general import general_work
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.cost.steps import is_chosen
-from jaxte.lower.cost.work import Work, bytes_of, expensive_calls, general_work, points
+from jaxte.lower.cost.work import Work, bytes_of, expensive_calls, points
 from jaxte.lower.forms.band.recognise import band_work, recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.forms.data.masked_products import NARROWEST

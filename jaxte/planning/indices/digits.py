@@ -21,7 +21,7 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.operators import AND, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.planning.orders.contraction import MOST_AXES
+from jaxte.planning.orders.contraction_search import MOST_AXES
 from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import nonnegative_forms

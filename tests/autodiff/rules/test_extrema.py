@@ -16,7 +16,7 @@ from jaxte.lang.expr import Axis, Const, Reduce, as_expr
 from jaxte.lang.walk import substitute
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 ROWS, COLUMNS = 37, 53
 
@@ -244,7 +244,7 @@ def compiled_text(points: int, max_memory: int | None = None) -> tuple[str, str]
     """The compiled gradients, and the emitted backward pass, of a minimum over ``points`` computed elements."""
     arguments = arrays(points)
     fn = te.function(extremum(products, "min"), max_memory=max_memory)
-    hlo = jax.jit(lambda *a: gradients(fn, *a)).lower(*arguments).compile(compiler_options=QUICK).as_text()
+    hlo = Fused(jax.jit(lambda *a: gradients(fn, *a)).lower(*arguments)).as_text()
     return hlo, backward(fn.source(*arguments[:3]))
 
 

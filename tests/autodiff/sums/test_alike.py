@@ -7,8 +7,8 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.expr import Read, Reduce
-from tests.agreement import QUICK
 from tests.networks import normal
+from tests.xla_counts import Fused
 
 
 def layer(activation):
@@ -83,12 +83,7 @@ def test_a_second_derivative_takes_the_slope_once() -> None:
 
     def flops(f) -> float:
         loss = lambda p: jnp.sum(f(x, p[:56].reshape(7, 8), p[56:]) ** 2)  # noqa: E731
-        return (
-            jax.jit(jax.hessian(loss))
-            .lower(jnp.ones(64))
-            .compile(compiler_options=QUICK)
-            .cost_analysis()["flops"]
-        )
+        return Fused(jax.jit(jax.hessian(loss)).lower(jnp.ones(64))).cost_analysis()["flops"]
 
     assert flops(fn) <= 1.06 * flops(lambda x, w, b: jnp.tanh(x @ w + b))
 

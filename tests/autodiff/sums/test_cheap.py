@@ -12,9 +12,9 @@ import pytest
 
 import jaxte as te
 from jaxte.tensors.structure import topological_order
-from tests.agreement import QUICK
 from tests.points import excess
 from tests.volume import drawn, law
+from tests.xla_counts import Fused
 
 N = 12
 Build = Callable[[Any], te.Tensor]
@@ -75,7 +75,7 @@ def test_points_values_and_counts(name: str, rng: np.random.Generator) -> None:
 
 def counted(fn: Callable[[Any], Any], x: np.ndarray, head: np.ndarray) -> tuple[Any, dict[str, float]]:
     """The adjoint of ``x``, and what XLA counts for value and adjoint."""
-    compiled = jax.jit(lambda x, h: jax.vjp(fn, x)[1](h)[0]).lower(x, head).compile(compiler_options=QUICK)
+    compiled = Fused(jax.jit(lambda x, h: jax.vjp(fn, x)[1](h)[0]).lower(x, head))
     return compiled(x, head), compiled.cost_analysis()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 N, D = 64, 8
 
@@ -90,10 +90,7 @@ def test_values_and_bytes(name: str, width: int, rng: np.random.Generator) -> No
     arrays = [rng.standard_normal(s).astype("float32") for s in shapes]
     by_jax = lambda *a: reference(*a, width=width)  # noqa: E731
     head = rng.standard_normal(jax.eval_shape(by_jax, *arrays).shape).astype("float32")
-    own, theirs = (
-        both(f).lower(head, *arrays).compile(compiler_options=QUICK)
-        for f in (te.function(build(width)), by_jax)
-    )
+    own, theirs = (Fused(both(f).lower(head, *arrays)) for f in (te.function(build(width)), by_jax))
     for found, expected in zip(own(head, *arrays), theirs(head, *arrays), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
     if width == 16:  # a quarter of the matrix: as many bytes as a product takes

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
 from tests.networks import normal
+from tests.xla_counts import Fused
 
 
 @te.function
@@ -129,7 +129,7 @@ def test_a_budget_of_memory_holds_for_the_batch(rng) -> None:
     x, y = normal(rng, 8, 256, 3), normal(rng, 8, 256, 3)
 
     def temporaries(g, *args) -> int:
-        return jax.jit(g).lower(*args).compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes
+        return Fused(jax.jit(g).lower(*args)).memory_analysis().temp_size_in_bytes
 
     one = temporaries(fn, x[0], y[0])
     assert temporaries(jax.vmap(fn), x, y) <= max(2 * one, 2 * budget)

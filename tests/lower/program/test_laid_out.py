@@ -13,7 +13,7 @@ import jaxte as te
 from jaxte.lower.code.vocabulary import Verdict
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 F32 = np.dtype("float32")
 Definition = tuple[list[te.Tensor], te.Tensor]
@@ -89,7 +89,7 @@ def test_the_count_is_what_xla_holds(name: str) -> None:
     define, _, _, n = LAID_OUT[name]
     inputs, y = define(n)
     args = [jax.ShapeDtypeStruct(t.shape, F32) for t in inputs]
-    compiled = jax.jit(te.function(inputs, y)).lower(*args).compile(compiler_options=QUICK).memory_analysis()
+    compiled = Fused(jax.jit(te.function(inputs, y)).lower(*args)).memory_analysis()
     assert 0.9 < compiled.temp_size_in_bytes / verdict((inputs, y)).held < 1.1
 
 
@@ -142,8 +142,6 @@ def test_what_both_passes_reduce_is_counted_once_they_are_compiled_together(
 def test_choices_are_counted_where_no_tiles_take_them() -> None:
     x, j = te.placeholder((512,), name="x"), te.reduce_axis((0, 512), "j")
     y = te.compute((512,), lambda i: te.sum(te.select(x[i] < x[j], te.exp(x[i] - x[j]), 0.5), j), "y")
-    compiled = (
-        jax.jit(te.function([x], y)).lower(jax.ShapeDtypeStruct((512,), F32)).compile(compiler_options=QUICK)
-    )
+    compiled = Fused(jax.jit(te.function([x], y)).lower(jax.ShapeDtypeStruct((512,), F32)))
     assert verdict(([x], y)).held == 512 * 512 * 4
     assert 0.9 < compiled.memory_analysis().temp_size_in_bytes / (512 * 512 * 4) < 1.1

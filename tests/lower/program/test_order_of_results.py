@@ -22,10 +22,11 @@ from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
-from tests.agreement import QUICK, inputs_of, pullback_of
+from tests.agreement import inputs_of, pullback_of
 from tests.choices import Seeded
 from tests.lowered import arrays_for, load_program
 from tests.random_definitions import definition
+from tests.xla_counts import Fused
 
 LONG = settings.default.max_examples >= 1000
 PLATFORMS = ("cpu", "gpu", "tpu")
@@ -172,7 +173,7 @@ def test_xla_has_the_same_instructions(pair: Callable[[], list[Tensor]]) -> None
     counts, values = [], []
     for program in programs(pair(), Policy()):
         arrays = arrays_for(program)
-        compiled = jax.jit(load_program(program)).lower(*arrays).compile(compiler_options=QUICK)
+        compiled = Fused(jax.jit(load_program(program)).lower(*arrays))
         counts.append(Counter(OPCODE.findall(compiled.as_text())))
         values.append(list(compiled(*arrays)))
     assert counts[0] == counts[1] and counts[0]["gather"]

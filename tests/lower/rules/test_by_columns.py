@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 def weighted(w: te.Tensor, x: te.Tensor, y: te.Tensor) -> tuple[te.Tensor, te.Tensor]:
@@ -28,7 +28,7 @@ def arrays(n: int, m: int, size: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("size", [2, 3, 12])
 def test_sums_over_both_sides_hold_no_differences(size: int) -> None:
     w, x, y = arrays(400, 300, size)
-    compiled = jax.jit(te.function(weighted)).lower(w, x, y).compile(compiler_options=QUICK)
+    compiled = Fused(jax.jit(te.function(weighted)).lower(w, x, y))
     differences = w[:, :, None].astype("float64") * (x[:, None].astype("float64") - y)
     for found, axis in zip(compiled(w, x, y), (1, 0), strict=True):
         np.testing.assert_allclose(found, differences.sum(axis), rtol=1e-4, atol=1e-3)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 def harmonics(a: te.Tensor, w: te.Tensor) -> te.Tensor:
@@ -65,7 +65,7 @@ def test_both_passes_read_one_array(operation: str, rng: np.random.Generator) ->
         return jax.jit(run)
 
     h = rng.standard_normal(jax.eval_shape(reference, a, w).shape).astype("float32")
-    compiled = both(te.function(build)).lower(h, a, w).compile(compiler_options=QUICK)
+    compiled = Fused(both(te.function(build)).lower(h, a, w))
     whole = [
         shape
         for shape in re.findall(rf"f32\[([\d,]*)\]\S* {operation}\(", compiled.as_text())

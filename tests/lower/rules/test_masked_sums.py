@@ -16,8 +16,8 @@ from jaxte.lang.expr import Axis, Reduce
 from jaxte.lang.walk import postorder
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
-from tests.agreement import QUICK
 from tests.lowered import arrays_for, check, program_of, run, text_of
+from tests.xla_counts import Fused
 
 
 def bilateral(shape: tuple[int, int], size: tuple[int, int], step: int = 1) -> tuple[Placeholder, Compute]:
@@ -57,9 +57,7 @@ def adjoint_of(X: Placeholder, Y: Compute) -> Tensor:
 def compiled(tensor: Tensor) -> Any:
     namespace: dict[str, Any] = {}
     exec(text_of(tensor), namespace)
-    return (
-        jax.jit(namespace["forward"]).lower(*arrays_for(program_of(tensor))).compile(compiler_options=QUICK)
-    )
+    return Fused(jax.jit(namespace["forward"]).lower(*arrays_for(program_of(tensor))))
 
 
 @settings(max_examples=5, deadline=None)

@@ -13,7 +13,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.expr import Call, Reduce, call
 from jaxte.tensors.tensor import Compute
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 N, M = te.var("N"), te.var("M")
 X = te.placeholder((5, 6, 7, 9), name="X")
@@ -138,7 +138,7 @@ def test_nothing_is_copied(build: Callable[[], te.Tensor], swapped: bool) -> Non
     structs = {t: jax.ShapeDtypeStruct(t.shape, jnp.float32) for t in (X, r, *dr.inputs)}
     for result in (y, dr):
         run = te.function(list(result.inputs), result)
-        compiled = jax.jit(run).lower(*(structs[t] for t in result.inputs)).compile(compiler_options=QUICK)
+        compiled = Fused(jax.jit(run).lower(*(structs[t] for t in result.inputs)))
         assert compiled.memory_analysis().temp_size_in_bytes < X_BYTES / 3
 
 
@@ -151,5 +151,5 @@ def test_one_copy_serves_sums_over_both_sides() -> None:
         return rows, te.compute((40, 32), lambda j, c: te.sum(z[i, c] * f[i, j, c], axis=i), "columns")
 
     structs = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((48, 40, 32), (40, 32), (48, 32))]
-    compiled = jax.jit(te.function(both)).lower(*structs).compile(compiler_options=QUICK)
+    compiled = Fused(jax.jit(te.function(both)).lower(*structs))
     assert compiled.memory_analysis().temp_size_in_bytes < 1.5 * 4 * 48 * 40 * 32

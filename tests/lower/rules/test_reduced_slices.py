@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 def variation(x: te.Tensor) -> te.Tensor:
@@ -53,7 +53,7 @@ CASES = {
 
 
 def temporaries(function: Callable[..., jax.Array], x: np.ndarray) -> int:
-    compiled = jax.jit(function).lower(x).compile(compiler_options=QUICK)
+    compiled = Fused(jax.jit(function).lower(x))
     return int(compiled.memory_analysis().temp_size_in_bytes)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lower.cost.general import _is_beside_whole
 from jaxte.lower.cost.platforms import platform_of
-from jaxte.lower.cost.work import _is_beside_whole, shifted_axes
+from jaxte.lower.cost.shifted_axes import shifted_axes
 
 BLOCKS, SIZE, C = 32, 4, 5
 

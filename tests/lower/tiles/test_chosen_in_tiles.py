@@ -13,7 +13,7 @@ import pytest
 import jaxte as te
 from harness.sides import with_gradients
 from jaxte.tensors.tensor import Tensor
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 MOST = 4  # bytes of temporaries for each of inputs and output, which is 1,000 without tiles, and for what a tile holds
 TILE = 2.5e6
@@ -81,7 +81,7 @@ def test_choices_are_not_written_out(name: str, rng: np.random.Generator) -> Non
         args.append(rng.integers(0, 20, shapes[0][0]).astype("int32"))
     fn = te.function(define)
     head = rng.standard_normal(jax.eval_shape(fn, *args).shape).astype("float32")
-    compiled = jax.jit(with_gradients(fn, numbers)).lower([head], *args).compile(compiler_options=QUICK)
+    compiled = Fused(jax.jit(with_gradients(fn, numbers)).lower([head], *args))
     held = compiled.memory_analysis().temp_size_in_bytes
     assert held < MOST * sum(a.nbytes for a in (*args, head)) + TILE
     expected = with_gradients(plain, numbers)([head], *args)

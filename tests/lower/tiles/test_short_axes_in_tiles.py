@@ -13,7 +13,7 @@ import pytest
 
 import jaxte as te
 from jaxte.tensors.tensor import Tensor
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 BUDGET = 2000
 
@@ -191,7 +191,7 @@ def test_memory_of_the_gradients_of_a_minimum() -> None:
     shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((64,), (66,), (1000, 3, 2))]
     fn = te.function(to_segments)
     graded = jax.jit(jax.grad(lambda *a: jnp.sum(fn(*a)), (0, 1, 2)))
-    memory: Any = graded.lower(*shapes).compile(compiler_options=QUICK).memory_analysis()
+    memory: Any = Fused(graded.lower(*shapes)).memory_analysis()
     assert memory.temp_size_in_bytes < 2 * 64 * 66 * 1000 * 4
 
 

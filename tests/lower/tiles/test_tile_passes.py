@@ -14,7 +14,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.errors import LoweringError
 from jaxte.tensors.tensor import Tensor
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 LOOP = re.compile(r"lax\.(?:map|scan)\((\w+), .*jnp\.arange\((?:0, )?(\d+)(?:, (\d+))?")
 
@@ -45,7 +45,7 @@ def gradients(fn: Callable[..., Any], own: list[Any]) -> Any:
 
 
 def temporaries(fn: Callable[..., Any], shapes: list[Any]) -> int:
-    memory: Any = jax.jit(fn).lower(*shapes).compile(compiler_options=QUICK).memory_analysis()
+    memory: Any = Fused(jax.jit(fn).lower(*shapes)).memory_analysis()
     return int(memory.temp_size_in_bytes)
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.lang.errors import LoweringError
 from jaxte.tensors.tensor import Tensor
-from tests.agreement import QUICK
 from tests.random_definitions import Definition, definitions, draw_numbers
+from tests.xla_counts import Fused
 
 FORCED = {"*": "tiles"}
 LOOP = re.compile(r"lax\.(?:map|scan)\((\w+), .*jnp\.arange\((?:0, )?\d+(?:, (\d+))?")
@@ -166,7 +166,7 @@ LARGE = shapes(4096, 4096, 3)
 
 
 def compiled(fn: Callable[..., Any], own: list[Any]) -> Any:
-    return jax.jit(fn).lower(*own).compile(compiler_options=QUICK)
+    return Fused(jax.jit(fn).lower(*own))
 
 
 def with_gradients(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ import pytest
 import jaxte as te
 from harness.counts import operations
 from harness.sides import with_gradients
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 W, N = 4, 3  # windows of 4 x 4, 3 x 3 of them
 H = W * N
@@ -74,7 +74,7 @@ def test_views_in_both_passes(name: str, rng: np.random.Generator) -> None:
     fn = te.function(lambda t: te.compute(out, lambda *axes: t[at(*axes)], "y"))
     lowered = jax.jit(with_gradients(fn, (0,))).lower([head], x)
     assert not {"gather", "scatter", "dot_general", "reduce_window"} & set(operations(lowered.as_text()))
-    compiled = lowered.compile(compiler_options=QUICK)
+    compiled = Fused(lowered)
     value, dx = compiled([head], x)
     np.testing.assert_array_equal(value, x[places])
     expected = jnp.zeros(shape).at[places].add(head)

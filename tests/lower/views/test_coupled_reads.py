@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 N = 48
 
@@ -35,7 +35,7 @@ def test_what_is_copied_is_a_few_times_what_is_read(name: str, rng: np.random.Ge
     np.testing.assert_array_equal(run(x), te.interpret(y, {h: x}))
     source = te.source(y)
     assert ("arange" in source) == gathers, source
-    compiled = run.lower(x).compile(compiler_options=QUICK)
+    compiled = Fused(run.lower(x))
     assert compiled.memory_analysis().temp_size_in_bytes <= 4 * 8 * max(x.size, N * N)
 
 
@@ -76,7 +76,7 @@ def test_sums_along_lines_that_leave_a_matrix(name: str, rng: np.random.Generato
     run = te.function([h], y)
     np.testing.assert_allclose(run(x), te.interpret(y, {h: x}), rtol=1e-5, atol=1e-5)
     assert "arange" not in te.source(y), te.source(y)
-    assert run.lower(x).compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes <= 4 * 8 * x.size
+    assert Fused(run.lower(x)).memory_analysis().temp_size_in_bytes <= 4 * 8 * x.size
     (gradient,) = jax.vjp(run, x)[1](jnp.arange(2.0 * N + 8))
     lines = np.arange(2 * N + 8)[:, None]
     i, j = OUTSIDE[name](h, lines, np.arange(N))

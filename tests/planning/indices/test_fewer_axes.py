@@ -14,7 +14,8 @@ from jax import lax
 import jaxte as te
 from harness.sides import with_gradients
 from jaxte.planning.indices import fewer_axes
-from tests.agreement import QUICK, interpreted
+from tests.agreement import interpreted
+from tests.xla_counts import Fused
 
 
 def bands(p: te.Tensor, low: te.Tensor, mid: te.Tensor, high: te.Tensor) -> te.Tensor:
@@ -145,7 +146,7 @@ CASES: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], float]] = {
 
 def flops(function: Any, arrays: list[np.ndarray], head: np.ndarray) -> float:
     both = with_gradients(function, tuple(range(len(arrays))))
-    return float(jax.jit(both).lower([head], *arrays).compile(QUICK).cost_analysis()["flops"])
+    return float(Fused(jax.jit(both).lower([head], *arrays)).cost_analysis()["flops"])
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -14,7 +14,7 @@ import jaxte as te
 from harness.sides import with_gradients
 from jaxte.planning.indices.shared_elements import Shared, with_shared_elements
 from jaxte.tensors.structure import topological_order
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 def flux(s: te.Tensor) -> te.Tensor:
@@ -99,7 +99,7 @@ def agrees(build: Any, plain: Any, arrays: list[np.ndarray], rng: np.random.Gene
     expected, pull = jax.vjp(plain, *arrays)
     head = rng.normal(size=expected.shape).astype("float32")
     run = te.function(build)
-    both = jax.jit(with_gradients(run, tuple(range(len(arrays))))).lower([head], *arrays).compile(QUICK)
+    both = Fused(jax.jit(with_gradients(run, tuple(range(len(arrays))))).lower([head], *arrays))
     found = jax.tree.leaves(both([head], *arrays))
     for own, other in zip(found, [expected, *pull(head)], strict=True):
         np.testing.assert_allclose(own, other, rtol=2e-4, atol=2e-4)
@@ -262,7 +262,7 @@ def test_the_matrix_of_a_product_is_kept_for_what_flows_back_to_the_other_one(
         return a**2 + b**2
 
     def both(f: Callable[..., Any]) -> Any:
-        return jax.jit(lambda *a: jax.vjp(f, *a)[1](h)).lower(*arrays).compile(compiler_options=QUICK)
+        return Fused(jax.jit(lambda *a: jax.vjp(f, *a)[1](h)).lower(*arrays))
 
     ours, theirs = both(te.function(build)), both(plain)
     counts = [own.cost_analysis()["transcendentals"] for own in (ours, theirs)]

@@ -13,7 +13,8 @@ from jaxte.planning.graph import planned
 from jaxte.planning.indices.strides import Frames
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute
-from tests.agreement import QUICK, interpreted
+from tests.agreement import interpreted
+from tests.xla_counts import Fused
 
 
 def window(length: int, hop: int, columns: int, weighted: bool = False, start: int = 0) -> Any:
@@ -58,7 +59,7 @@ def test_forms_and_values(name: str, rng: np.random.Generator) -> None:
             value, pull = jax.vjp(f, *a)
             return value, *pull(h)
 
-        compiled = jax.jit(run).lower(h, *arrays).compile(compiler_options=QUICK)
+        compiled = Fused(jax.jit(run).lower(h, *arrays))
         return compiled(h, *arrays), compiled.cost_analysis()["flops"]
 
     found, flops = both(fn)

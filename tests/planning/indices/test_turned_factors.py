@@ -11,7 +11,7 @@ import pytest
 
 import jaxte as te
 from harness.sides import with_gradients
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 def turning_taps(x: te.Tensor, w: te.Tensor) -> te.Tensor:
@@ -65,7 +65,7 @@ def test_products_of_matrices_beside_jax(name: str, rng: np.random.Generator) ->
     arrays = [rng.normal(size=s).astype("float32") for s in shapes]
     expected, pull = jax.vjp(plain, *arrays)
     head = rng.normal(size=expected.shape).astype("float32")
-    both = jax.jit(with_gradients(te.function(build), (0, 1))).lower([head], *arrays).compile(QUICK)
+    both = Fused(jax.jit(with_gradients(te.function(build), (0, 1))).lower([head], *arrays))
     found = jax.tree.leaves(both([head], *arrays))
     for own, other in zip(found, [expected, *pull(head)], strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-4)

@@ -12,7 +12,8 @@ from jax import lax
 
 import jaxte as te
 from harness.sides import with_gradients
-from tests.agreement import QUICK, interpreted
+from tests.agreement import interpreted
+from tests.xla_counts import Fused
 
 
 def sliding(x: te.Tensor) -> te.Tensor:
@@ -80,7 +81,7 @@ CASES: dict[str, tuple[Any, Any, tuple[int, ...]]] = {
 
 
 def gradient(function: Any, x: np.ndarray, head: np.ndarray) -> tuple[np.ndarray, np.ndarray, Any]:
-    both = jax.jit(with_gradients(function, (0,))).lower([head], x).compile(QUICK)
+    both = Fused(jax.jit(with_gradients(function, (0,))).lower([head], x))
     value, grad = jax.tree.leaves(both([head], x))
     return np.asarray(value), np.asarray(grad), both
 

@@ -13,7 +13,8 @@ import jaxte as te
 from harness.sides import with_gradients
 from jaxte.planning.indices import fewer_axes
 from jaxte.planning.orders import choices
-from tests.agreement import QUICK, interpreted
+from tests.agreement import interpreted
+from tests.xla_counts import Fused
 
 
 def hats(x: te.Tensor, c: te.Tensor) -> te.Tensor:
@@ -83,7 +84,7 @@ def arrays_of(name: str, rng: np.random.Generator) -> list[np.ndarray]:
 
 def compiled(function: Any, head: np.ndarray, arrays: list[np.ndarray]) -> Any:
     both = with_gradients(function, tuple(range(len(arrays))))
-    return jax.jit(both).lower([head], *arrays).compile(QUICK)
+    return Fused(jax.jit(both).lower([head], *arrays))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 import jaxte as te
-from jaxte.planning.orders import contraction
+from jaxte.planning.orders.contraction_search import Search
 
 
 def _shifted(count: int):
@@ -33,10 +33,8 @@ def test_shifts_that_meet_again_are_summed_one_after_the_other(rng) -> None:
 def test_the_search_for_an_order_is_bounded(monkeypatch) -> None:
     """Nine matrices in a ring, one of them askew: nine factorial orders, of which few are looked at."""
     asked = []
-    step_over = contraction._Search.step_over
-    monkeypatch.setattr(
-        contraction._Search, "step_over", lambda self, *args: asked.append(1) or step_over(self, *args)
-    )
+    step_over = Search.step_over
+    monkeypatch.setattr(Search, "step_over", lambda self, *args: asked.append(1) or step_over(self, *args))
 
     def build(m):
         axes = [te.reduce_axis((0, 3), f"k{n}") for n in range(9)]

@@ -15,8 +15,9 @@ from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Dry, Refusal, on_names
+from jaxte.lower.cost.general import times_of_channels
 from jaxte.lower.cost.platforms import DenseGroups, Platform
-from jaxte.lower.cost.work import Work, points, times_of_channels
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of, groups_of, groups_source
 from jaxte.lower.forms.conv.lines.candidates import fourier_candidates, toeplitz_candidates
 from jaxte.lower.forms.conv.one_pass import TapSumsSpec, recognise_tap_sums, tap_sums_source

@@ -23,7 +23,8 @@ from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.work import NARROW, Work
+from jaxte.lower.cost.general import NARROW
+from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.forms.conv.write import Dimension, dimension, finished_source, rearranged
 from jaxte.lower.limits import LONGEST_UNROLLED, MOST_UNROLLED

@@ -26,7 +26,8 @@ from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.work import NARROW, Work
+from jaxte.lower.cost.general import NARROW
+from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.one_pass import TapSumsSpec, padded_operand, placed, recognise_tap_sums
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.limits import LONGEST_UNROLLED, MOST_COPIES

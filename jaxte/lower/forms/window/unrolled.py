@@ -29,7 +29,8 @@ from jaxte.lower.arrays.products import OPS
 from jaxte.lower.body.candidates import Candidate, Search, Wanted
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.work import Work, expensive_calls, is_contraction, is_expensive, points
+from jaxte.lower.cost.general import is_contraction
+from jaxte.lower.cost.work import Work, expensive_calls, is_expensive, points
 from jaxte.lower.forms.window.recognise import UnrollSpec
 from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.rewrites.short_axes import term_at, terms_of, together

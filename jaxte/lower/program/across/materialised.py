@@ -13,7 +13,8 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
-from jaxte.lower.cost.work import expensive_calls, is_contraction
+from jaxte.lower.cost.general import is_contraction
+from jaxte.lower.cost.work import expensive_calls
 from jaxte.lower.limits import FEW, FEW_POSITIONS
 from jaxte.lower.program.across.padded_once import (
     are_several,

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Tensor
-from tests.agreement import QUICK, pulled
+from tests.agreement import pulled
+from tests.xla_counts import Fused
 
 BLOCKS, SLICES = "block-skew", "shifted products"
 INDEX_ARRAYS = ("stablehlo.gather", "stablehlo.scatter", "stablehlo.dynamic_slice", "stablehlo.while")
@@ -211,9 +212,9 @@ def test_sliding_window_scores_at_full_size() -> None:
     assert (taken["S_0"], taken["dq"], taken["dk"]) == (BLOCKS, SLICES, SLICES)
     lowered = both(fn)
     assert not any(name in lowered.as_text() for name in INDEX_ARRAYS)
-    own = lowered.compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes
+    own = Fused(lowered).memory_analysis().temp_size_in_bytes
     assert own < 2.5e7
-    assert 10 * own < both(gathered).compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes
+    assert 10 * own < Fused(both(gathered)).memory_analysis().temp_size_in_bytes
 
 
 @pytest.mark.parametrize(("stride", "step", "window"), [(2, 1, 96), (3, 2, 128)])
@@ -305,9 +306,7 @@ def test_slices_are_one_loop_at_full_size() -> None:
     fn = te.function(weighted())
     assert [c.form for c in fn.explain(*shapes).choices["forward"]] == [SLICES]
     assert "O = sum(p[:, :, w, None] * v[:, w:w + 1024] for w in range(65))" in fn.source(*shapes)
-    assert (
-        jax.jit(fn).lower(*shapes).compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes == 0
-    )
+    assert Fused(jax.jit(fn).lower(*shapes)).memory_analysis().temp_size_in_bytes == 0
 
 
 @pytest.mark.parametrize(("window", "features"), [(129, 16), (65, 256), (512, 64)])
@@ -379,7 +378,7 @@ def test_a_step_beside_a_stride_multiplies_no_zeros(build: Callable[..., Any]) -
         features = 64 if build is scores else 65
         shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((8, 512, features), (8, columns, 64))]
         fn = te.function(build(65, step, 0, 2) if build is scores else build(step, 0, 2), forms={"*": BLOCKS})
-        cost: Any = jax.jit(fn).lower(*shapes).compile(compiler_options=QUICK).cost_analysis()
+        cost: Any = Fused(jax.jit(fn).lower(*shapes)).cost_analysis()
         flops.append(cost["flops"])
     assert flops[1] < 1.3 * flops[0]
 
@@ -458,7 +457,7 @@ def test_a_volume_is_made_by_products() -> None:
     lowered = jax.jit(fn).lower(image, image)
     assert lowered.as_text().count("stablehlo.dot_general") == 9
     products = 81 * 32 * 48 * 48 * 4
-    assert 4 * lowered.compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes < products
+    assert 4 * Fused(lowered).memory_analysis().temp_size_in_bytes < products
 
 
 def test_operands_of_rows_columns_and_diagonals_are_no_bands() -> None:

@@ -17,8 +17,8 @@ from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder
-from tests.agreement import QUICK
 from tests.lowered import arrays_for, program_of
+from tests.xla_counts import Fused
 
 FORMS = ("convolution", "convolution per group", "sums in one pass", "general")
 BACK = "lax.conv_general_dilated"
@@ -163,7 +163,7 @@ def test_the_weights_of_a_depthwise_convolution_are_sums_in_one_pass() -> None:
 
     namespace: dict[str, object] = {}
     exec(module_text([program]), namespace)
-    compiled = jax.jit(namespace["forward"]).lower(*arrays_for(program)).compile(compiler_options=QUICK)
+    compiled = Fused(jax.jit(namespace["forward"]).lower(*arrays_for(program)))
     hlo = compiled.as_text()
     assert (
         "convolution(" not in hlo

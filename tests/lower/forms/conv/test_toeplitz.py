@@ -15,8 +15,9 @@ from jaxte.lang.graphs import place_of
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
-from tests.agreement import QUICK, inputs_of
+from tests.agreement import inputs_of
 from tests.lowered import arrays_for, run
+from tests.xla_counts import Fused
 
 MATRIX, DIAGONALS, FOURIER = "Toeplitz matrix", "sums along diagonals", "Fourier transform"
 BLOCKS = "products of blocks"
@@ -103,7 +104,7 @@ def test_the_gradient_of_a_kernel_along_one_line_takes_blocks_by_itself() -> Non
     x, w = jax.ShapeDtypeStruct((16384,), "float32"), jax.ShapeDtypeStruct((31,), "float32")
     forms = {c.tensor: c.form for part in fn.explain(x, w).choices.values() for c in part}
     assert forms["dw"] == BLOCKS
-    compiled = jax.jit(jax.grad(lambda w, x: jnp.sum(fn(x, w)))).lower(w, x).compile(compiler_options=QUICK)
+    compiled = Fused(jax.jit(jax.grad(lambda w, x: jnp.sum(fn(x, w)))).lower(w, x))
     assert compiled.memory_analysis().temp_size_in_bytes < 5 * 4 * 16384
 
 
@@ -130,7 +131,7 @@ def long_filters(b: int, n: int, c: int, body):
     rng = np.random.default_rng(0)
     x, h, H = (rng.normal(size=shape).astype("float32") for shape in ((b, n, c), (n, c), (b, n, c)))
     both = jax.jit(lambda x, h: jax.vjp(fn, x, h)[1](H))
-    held = both.lower(x, h).compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes
+    held = Fused(both.lower(x, h)).memory_analysis().temp_size_in_bytes
     return fn, both, (x, h, H), held / (x.nbytes + h.nbytes)
 
 
@@ -196,7 +197,7 @@ def test_rows_with_a_kernel_of_65_taps_each_are_slices_of_a_line() -> None:
     forms = {c.tensor: c.form for part in fn.explain(x, w).choices.values() for c in part}
     assert forms["y"] == forms["dx"] == SLICES
     both = jax.jit(lambda x, w, h: jax.vjp(lambda x: fn(x, w), x)[1](h))
-    compiled = both.lower(x, w, jax.ShapeDtypeStruct((8, 512), "float32")).compile(compiler_options=QUICK)
+    compiled = Fused(both.lower(x, w, jax.ShapeDtypeStruct((8, 512), "float32")))
     assert compiled.memory_analysis().temp_size_in_bytes < 4 * 4 * 8 * 576
 
 
@@ -256,17 +257,14 @@ def test_long_products_take_matrices_and_diagonals_by_themselves() -> None:
     assert not told.gathers and not told.scatters
     forms = {c.tensor: c.form for part in told.choices.values() for c in part}
     assert forms["dt"] == DIAGONALS and forms["dx"] == MATRIX
-    hlo = jax.jit(lambda t, x, h: jax.vjp(fn, t, x)[1](h)).lower(t, x, x).compile(compiler_options=QUICK)
+    hlo = Fused(jax.jit(lambda t, x, h: jax.vjp(fn, t, x)[1](h)).lower(t, x, x))
     indexed = jax.jit(
         lambda t, x, h: jax.vjp(lambda t, x: x @ t[jnp.arange(n)[:, None] - jnp.arange(n) + n - 1].T, t, x)[
             1
         ](h)
     )
     temporaries = hlo.memory_analysis().temp_size_in_bytes
-    assert (
-        temporaries
-        < indexed.lower(t, x, x).compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes
-    )
+    assert temporaries < Fused(indexed.lower(t, x, x)).memory_analysis().temp_size_in_bytes
     assert "scatter" not in hlo.as_text() and " gather(" not in hlo.as_text()
 
 
@@ -277,7 +275,7 @@ def test_a_product_and_its_adjoints_are_three_products_of_matrices() -> None:
     fn = te.function(product)
     both = jax.jit(lambda t, x, h: (fn(t, x), jax.vjp(fn, t, x)[1](h))).lower(t, x, x)
     assert both.as_text().count("stablehlo.dot_general") == 3
-    assert both.compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes < 1.3 * 4 * n * n
+    assert Fused(both).memory_analysis().temp_size_in_bytes < 1.3 * 4 * n * n
     assert "jnp.pad(dt_1" not in fn.source(t, x)
 
 

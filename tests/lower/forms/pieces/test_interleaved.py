@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 A, B, C = (te.placeholder((3, 4), name=name) for name in "ABC")
 
@@ -176,7 +176,7 @@ def test_no_temporaries_and_each_comparison_in_its_own_place() -> None:
         y, pull = jax.vjp(f, x)
         return y, pull(h)
 
-    compiled = jax.jit(both).lower(x, h).compile(compiler_options=QUICK)
+    compiled = Fused(jax.jit(both).lower(x, h))
     memory = compiled.memory_analysis()
     assert memory is not None and memory.temp_size_in_bytes < 4096
     text = str(compiled.as_text())

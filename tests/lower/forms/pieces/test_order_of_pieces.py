@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.agreement import QUICK
 from tests.lowered import program_of
+from tests.xla_counts import Fused
 
 X, C = te.placeholder((512, 384), name="X"), te.placeholder((), name="C")
 
@@ -72,7 +72,7 @@ def test_steps_on_a_short_line_are_loops_of_one_core() -> None:
         return jnp.sum(u**2)
 
     u = jnp.asarray(np.random.default_rng(0).normal(size=2**14) * 0.1, "float32")
-    code = jax.jit(te.value_and_grad(loss)).lower(u).compile(compiler_options=QUICK)
+    code = Fused(jax.jit(te.value_and_grad(loss)).lower(u))
     assert (
         '"outer_dimension_partitions":["' not in code.as_text()
     )  # of which there are three otherwise, on two cores

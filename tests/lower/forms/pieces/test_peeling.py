@@ -18,8 +18,9 @@ from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
-from tests.agreement import QUICK, compiled_run
+from tests.agreement import compiled_run
 from tests.lowered import arrays_for, inputs_of, program_of
+from tests.xla_counts import Fused
 
 X = te.placeholder((512, 384), name="X")
 
@@ -54,11 +55,7 @@ def doubled(u: te.Tensor) -> te.Tensor:
 
 def compiled(Y: te.Tensor, form: str) -> Any:
     fn = te.function(inputs_of(Y), Y, forms={ANY: form})
-    return (
-        jax.jit(fn)
-        .lower(*(jax.ShapeDtypeStruct(t.shape, t.dtype) for t in inputs_of(Y)))
-        .compile(compiler_options=QUICK)
-    )
+    return Fused(jax.jit(fn).lower(*(jax.ShapeDtypeStruct(t.shape, t.dtype) for t in inputs_of(Y))))
 
 
 def form_of(Y: te.Tensor, platform: str = "cpu") -> str:

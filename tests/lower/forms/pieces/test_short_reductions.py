@@ -16,8 +16,9 @@ from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.forms.window.unrolled import WRITTEN_OUT
 from jaxte.lower.program.plan import lower
-from tests.agreement import QUICK, compiled_run
+from tests.agreement import compiled_run
 from tests.lowered import arrays_for, inputs_of, load_program
+from tests.xla_counts import Fused
 
 REDUCERS = {"sum": te.sum, "prod": te.prod, "max": te.max, "min": te.min}
 
@@ -81,9 +82,7 @@ def test_what_is_costly_is_not_computed_for_each_element_of_the_result() -> None
     named = te.compute(a.shape, lambda n, i, j: te.sum(c[n, i, k] * b[n, k, j], axis=k), "y")
     assert form(named) == WRITTEN_OUT
     arrays = [np.ones(t.shape, np.float32) for t in inputs_of(named)]
-    text = (
-        jax.jit(te.function(inputs_of(named), named)).lower(*arrays).compile(compiler_options=QUICK).as_text()
-    )
+    text = Fused(jax.jit(te.function(inputs_of(named), named)).lower(*arrays)).as_text()
     assert text.count(" exponential(") == 1
     everywhere = te.compute((5000, 4), lambda n, i: te.sum(te.exp(a[n, i, k]), axis=k), "y")
     assert form(everywhere) == WRITTEN_OUT

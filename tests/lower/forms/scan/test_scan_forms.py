@@ -17,7 +17,7 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Tensor
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 FORMS = ("scan", "associative scan", "sequential scan", "blocked scan")
 Builder = Callable[[Tensor], Tensor]
@@ -313,7 +313,7 @@ def test_products_of_gathered_elements() -> None:
 def test_steps_keep_no_more_than_the_cumulative_function() -> None:
     shape = jax.ShapeDtypeStruct((8, 100_000), jnp.float32)
     temporaries = [
-        jax.jit(fn).lower(shape).compile(compiler_options=QUICK).memory_analysis().temp_size_in_bytes
+        Fused(jax.jit(fn).lower(shape)).memory_analysis().temp_size_in_bytes
         for fn in (te.function(prefix(te.sum)), lambda x: lax_associative(x))
     ]
     assert temporaries[0] <= temporaries[1]

@@ -13,7 +13,7 @@ from jax import lax
 
 import jaxte as te
 from jaxte import ops
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 
 @pytest.mark.parametrize("form", ["shifted slices", "separable slices", "doubling slices", "general"])
@@ -56,7 +56,7 @@ def box(size: int, **options: Any) -> Any:
 
 
 def compiled(fn: Callable[..., Any]) -> Any:
-    return jax.jit(fn).lower(jax.ShapeDtypeStruct(X.shape, X.dtype)).compile(compiler_options=QUICK)
+    return Fused(jax.jit(fn).lower(jax.ShapeDtypeStruct(X.shape, X.dtype)))
 
 
 @pytest.mark.parametrize("size", [2, 3, 5, 7])

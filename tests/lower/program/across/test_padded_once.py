@@ -12,8 +12,8 @@ import jaxte as te
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.padded_once import paddings
 from jaxte.tensors.structure import topological_order
-from tests.agreement import QUICK
 from tests.lowered import check, text_of
+from tests.xla_counts import Fused
 
 X = te.placeholder((7, 9), name="X")
 X_VALUE = np.ones((7, 9), np.float32)
@@ -72,12 +72,7 @@ def test_what_is_costly_and_sliced_is_computed_once() -> None:
     assert materialised([Z, Y], frozenset([Y])) == {Z}
     text = text_of(Y)
     assert text.count("= _apart(") == 1
-    jitted = (
-        jax.jit(te.function([X], Y))
-        .lower(np.ones((7, 9), np.float32))
-        .compile(compiler_options=QUICK)
-        .as_text()
-    )
+    jitted = Fused(jax.jit(te.function([X], Y)).lower(np.ones((7, 9), np.float32))).as_text()
     assert jitted.count(" exponential(") == 1
     check(Y)
 

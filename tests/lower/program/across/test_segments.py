@@ -16,7 +16,8 @@ import pytest
 import jaxte as te
 from harness.counts import operations
 from harness.sides import with_gradients
-from tests.agreement import QUICK
+from tests.agreement import QUICKEST
+from tests.xla_counts import Fused
 
 SIZES, OUT = (13, 14), (4, 5)
 
@@ -95,7 +96,7 @@ def test_every_spelling_takes_slices(spelling: Callable[[Any], te.Tensor], rng: 
     found = {}
     for name, fn in (("own", te.function(spelling)), ("theirs", by_matrices)):
         lowered = jax.jit(with_gradients(fn, (0,))).lower([head], x)
-        found[name] = lowered.compile(compiler_options=QUICK)
+        found[name] = Fused(lowered)
         if name == "own":
             assert not {"gather", "scatter", "while"} & set(operations(lowered.as_text()))
     for a, b in zip(found["own"]([head], x), found["theirs"]([head], x), strict=True):
@@ -121,7 +122,7 @@ def test_maxima_of_segments(rng: np.random.Generator) -> None:
         )
     )
     x = rng.standard_normal((2, *SIZES)).astype("float32")
-    both = jax.jit(with_gradients(fn, (0,)), compiler_options=QUICK)
+    both = jax.jit(with_gradients(fn, (0,)), compiler_options=QUICKEST)
     value, dx = both([np.ones((2, *OUT), "float32")], x)
     expected, places = np.zeros_like(value), np.zeros_like(x)
     for b, i, j in np.ndindex(*value.shape):

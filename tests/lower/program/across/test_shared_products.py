@@ -14,8 +14,8 @@ from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Compute, Tensor
-from tests.agreement import QUICK
 from tests.lowered import check, sources
+from tests.xla_counts import Fused
 
 H = te.placeholder((5, 6), name="H")
 X = te.placeholder((5, 6), name="X")
@@ -121,7 +121,7 @@ def test_less_memory_is_met() -> None:
 
     def met(f: Any) -> float:
         both = jax.jit(lambda h, x, g: (f(x, g), *jax.vjp(f, x, g)[1](h)))
-        analysis = both.lower(x, x, g).compile(compiler_options=QUICK).cost_analysis()
+        analysis = Fused(both.lower(x, x, g)).cost_analysis()
         assert analysis is not None
         return float(analysis["bytes accessed"])
 

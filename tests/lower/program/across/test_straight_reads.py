@@ -17,7 +17,7 @@ import pytest
 import jaxte as te
 from harness.counts import operations
 from harness.sides import with_gradients
-from tests.agreement import QUICK
+from tests.xla_counts import Fused
 
 SLACK = 20_000.0  # bytes
 
@@ -110,7 +110,7 @@ CASES = {
 
 def compiled(fn: Callable[..., Any], arrays: Sequence[np.ndarray], head: np.ndarray) -> Any:
     lowered = jax.jit(with_gradients(fn, tuple(range(len(arrays))))).lower([head], *arrays)
-    return lowered, lowered.compile(compiler_options=QUICK)
+    return lowered, Fused(lowered)
 
 
 @pytest.mark.parametrize("name", CASES)

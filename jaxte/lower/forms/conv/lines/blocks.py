@@ -36,7 +36,8 @@ from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Tile
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.work import NARROW, Work
+from jaxte.lower.cost.general import NARROW
+from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, Roles, ToeplitzSpec, axes_in
 
 _ROWS_AT_ONCE = 32  # rows that are moved and added in one loop

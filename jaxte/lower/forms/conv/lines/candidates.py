@@ -29,7 +29,8 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.lettered_array import Shaped
 from jaxte.lower.code.spec import Array, Dry, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.work import NARROW, Work, points
+from jaxte.lower.cost.general import NARROW
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.lines.blocks import (
     Blocks,
     blocks_of,

@@ -1,0 +1,297 @@
+"""What a user gives to ``te.recurrence``, checked, and the group of tensors that it makes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jaxte.lang import dtypes
+from jaxte.lang.checks import described, one_of_type
+from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, RangeError, ShapeError
+from jaxte.lang.expr import Axis, Const, Expr, Read, ScalarLike, as_expr, cast
+from jaxte.lang.text import text
+from jaxte.lang.walk import free_axes, rewrite
+from jaxte.sets.affine import normal
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.tensors.bodies.functions import check_result, evaluated
+from jaxte.tensors.compute import defined
+from jaxte.tensors.recurrences.inner import Around, Inner, with_whole
+from jaxte.tensors.recurrences.node import Recurrence, State
+from jaxte.tensors.recurrences.products import lags_of, unrolled, with_products
+from jaxte.tensors.recurrences.starts import guarded_read
+from jaxte.tensors.recurrences.steps import step_of
+from jaxte.tensors.shapes import Shape, check_shape, same_extent, shape_text
+from jaxte.tensors.tensor import Compute, Tensor, new_axes
+
+_GUESS = "float32"
+
+
+Body = Callable[..., ScalarLike]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user gave, checked: of each tensor its own."""
+
+    shapes: tuple[Shape, ...]
+    fns: tuple[Callable[..., Any], ...]
+    axes: tuple[tuple[Axis, ...], ...]
+    names: tuple[str, ...]
+    inits: tuple[Any, ...]
+    kinds: tuple[str | None, ...]
+    places: tuple[int, ...]
+    reverse: bool
+    is_one: bool
+    is_tuple: bool
+
+    @property
+    def label(self) -> str:
+        return ", ".join(self.names)
+
+    @property
+    def begins(self) -> list[Expr]:
+        """What stands before the first position, where that is said by expressions."""
+        found = []
+        for init, axes, place in zip(self.inits, self.axes, self.places, strict=True):
+            others = [a for n, a in enumerate(axes) if n != place]
+            if isinstance(init, Inner):
+                found.append(init[tuple(others)])
+            elif isinstance(init, Expr):
+                found.append(init)
+            elif callable(init) and not isinstance(init, Tensor):
+                found.append(as_expr(evaluated(init, *others)))
+        return found
+
+    def within(self, around: Around) -> Given:
+        """The same over the axes of the body that it stands in, too."""
+        count = len(around.axes)
+        return replace(
+            self,
+            shapes=tuple((*around.shape, *s) for s in self.shapes),
+            axes=tuple((*around.own, *own) for own in self.axes),
+            places=tuple(p + count for p in self.places),
+            inits=tuple(around.init(i) for i in self.inits),
+        )
+
+    def first_kinds(self) -> list[str]:
+        found = []
+        for kind, init in zip(self.kinds, self.inits, strict=True):
+            found.append(kind or (init.dtype if isinstance(init, Tensor) else _GUESS))
+        return found
+
+    def evaluated(self, kinds: Sequence[str]) -> tuple[tuple[State, ...], list[Expr]]:
+        """States of these dtypes, and what the bodies make of them."""
+        rows = zip(self.names, self.shapes, kinds, strict=True)
+        states = tuple(State(n, s, k) for n, s, k in rows)
+        if len(self.fns) == len(states) and not self.is_tuple:
+            values = [evaluated(fn, *states, *own) for fn, own in zip(self.fns, self.axes, strict=True)]
+        else:
+            values = evaluated(self.fns[0], *states, *self.axes[0])
+            if not isinstance(values, (tuple, list)) or len(values) != len(states):
+                count = len(values) if isinstance(values, (tuple, list)) else 1
+                raise DefinitionError(
+                    f"the body of {self.label} returns {count} expressions for {len(states)} tensors; return a tuple of one for each"
+                )
+        return states, [check_result(v, n) for v, n in zip(values, self.names, strict=True)]
+
+    def group(self, states: Sequence[State], results: Sequence[Expr]) -> Recurrence:
+        """The recurrence, checked."""
+        every = dict(zip(states, self.places, strict=True))
+        bodies = [unrolled(r, every) for r in results]
+        lags = lags_of(bodies, self.axes, every, self.reverse)
+        before = {
+            s: made
+            for n, s in enumerate(states)
+            if (made := self._before(n, s, max(lags.get(s, 0), 1))) is not None and s in lags
+        }
+
+        def rule(node: Expr) -> Expr:
+            if isinstance(node, Read) and isinstance(node.tensor, State) and node.tensor in before:
+                return self._read(node, every[node.tensor], before[node.tensor])
+            return node
+
+        typed = [cast(rewrite(b, rule), s.dtype) for b, s in zip(bodies, states, strict=True)]
+        definitions: list[Compute] = []
+        for label, axes, body in zip(self.names, self.axes, typed, strict=True):
+            try:
+                definitions += defined([label], axes, [body])
+            except RangeError as error:
+                raise RangeError(self._said(error, states, before)) from None
+        group = with_whole(
+            with_products(Recurrence(tuple(states), tuple(definitions), self.places, self.reverse))
+        )
+        step_of(group)
+        return group
+
+    def _said(self, error: RangeError, states: Sequence[State], before: dict[State, Tensor]) -> str:
+        said = str(error)
+        open_ones = [s.name for s in states if s not in before and said.startswith(f"{s.name}[")]
+        if not open_ones:
+            return said
+        where = "behind the last" if self.reverse else "before the first"
+        return f"{said}; {open_ones[0]} has no values {where} position: give te.recurrence(..., init=...)"
+
+    def _read(self, node: Read, place: int, before: Tensor) -> Expr:
+        own = self.axes[self.names.index(node.tensor.name)] if node.tensor.name in self.names else ()
+        index = node.indices[place]
+        moving = [a for axes in (own, *self.axes) for a in axes if a in free_axes(index)]
+        offset = linear_or_none(index - moving[0]) if moving else None
+        if offset is None or not offset.is_constant or not offset.constant:
+            return node
+        indices = [normal(i) if n == place else i for n, i in enumerate(node.indices)]
+        return guarded_read(node.tensor, place, Read(node.tensor, indices), before, self.reverse)
+
+    def _before(self, number: int, state: State, length: int) -> Tensor | None:
+        """The values before the first position as a tensor with the axis, which is as long as the recurrence looks back."""
+        init, place = self.inits[number], self.places[number]
+        if init is None:
+            return None
+        label = f"{state.name}_init"
+        rest = (*state.shape[:place], *state.shape[place + 1 :])
+        names = [a.name for a in self.axes[number]]
+        if isinstance(init, Tensor) and init.ndim == state.ndim:
+            self._check_init(init, place, rest, state, length)
+            extent = init.shape[place]
+            if same_extent(extent, length) and init.dtype == state.dtype:
+                return init
+            axes = new_axes((*rest[:place], length, *rest[place:]), names)
+            shift = 0 if self.reverse else as_expr(extent) - length
+            at = [a + shift if n == place else a for n, a in enumerate(axes)]
+            return defined([label], axes, [_begun(Read(init, at), state)])[0]
+        axes = new_axes((*rest[:place], length, *rest[place:]), names)
+        others = [a for n, a in enumerate(axes) if n != place]
+        if isinstance(init, Tensor):
+            if len(init.shape) != len(rest) or not all(map(same_extent, init.shape, rest)):
+                raise ShapeError(
+                    f"init of {state.name} has shape {shape_text(init.shape)}; give {shape_text(rest)}, the shape of {state.name} without axis "
+                    f"{place}, or one with as many values along it as {state.name} looks back ({length})"
+                )
+            value: Any = Read(init, others)
+        else:
+            value = evaluated(init, *others) if callable(init) else init
+        return defined([label], axes, [_begun(check_result(value, label), state)])[0]
+
+    def _check_init(self, init: Tensor, place: int, rest: Shape, state: State, length: int) -> None:
+        own = (*init.shape[:place], *init.shape[place + 1 :])
+        extent = init.shape[place]
+        if not all(map(same_extent, own, rest)) or (isinstance(extent, int) and extent < length):
+            raise ShapeError(
+                f"init of {state.name} has shape {shape_text(init.shape)}; along axis {place} it holds the {length} values that {state.name} looks "
+                f"back at, and the other extents are {shape_text(rest)}"
+            )
+
+
+def _begun(value: Expr, state: State) -> Expr:
+    """What stands before the first position in the dtype of ``state``, unless that would lose a fraction."""
+    number = value.value if isinstance(value, Const) else None
+    is_whole = isinstance(number, float) and number.is_integer()
+    if dtypes.is_inexact(value.dtype) and not dtypes.is_inexact(state.dtype) and not is_whole:
+        raise DtypeError(
+            f"init of {state.name} is `{text(value)}` of dtype {value.dtype}, {state.name} is {state.dtype}; cast init with te.cast, or give a "
+            "floating dtype"
+        )
+    return cast(value, state.dtype)
+
+
+def given_from(shape: Any, fn: Any, init: Any, axis: Any, reverse: Any, dtype: Any, name: Any) -> Given:
+    """What was given, for each tensor."""
+    several = isinstance(shape, (list, tuple)) and bool(shape) and isinstance(shape[0], (list, tuple))
+    fns = tuple(fn) if isinstance(fn, (list, tuple)) else (fn,)
+    for own in fns:
+        if not callable(own):
+            raise ArgumentError(
+                f"the body of te.recurrence is {described(own)}; give a function of the tensor itself and of one index for each axis"
+            )
+    if several and len(fns) != len(shape):
+        raise ArgumentError(
+            f"te.recurrence has {len(shape)} shapes and {len(fns)} bodies; give a function for each shape"
+        )
+    shapes = [check_shape(s, "te.recurrence") for s in (shape if several else (shape,))]
+    labels = [_parameters(own) for own in fns[: len(shapes)]]
+    count = len(shapes) if several else _count(labels[0], len(shapes[0]), init)
+    is_one = not several and count == 1
+    is_tuple = not several and count > 1
+    if is_tuple:
+        shapes = shapes * count
+        if len(fns) > 1:
+            labels = [_parameters(own) for own in fns]
+    own_axes = [labels[n if len(labels) > 1 else 0][count:] for n in range(count)]
+    if is_tuple and len(fns) == 1:
+        first = new_axes(shapes[0], _axis_names(own_axes[0], len(shapes[0])))
+        axes = [first] * count
+    else:
+        pairs = zip(shapes, own_axes, strict=True)
+        axes = [new_axes(s, _axis_names(names, len(s))) for s, names in pairs]
+    places = [_place(axis, s) for s in shapes]
+    extents = [s[p] for s, p in zip(shapes, places, strict=True)]
+    if not all(same_extent(e, extents[0]) for e in extents):
+        raise ShapeError(
+            f"the tensors of a recurrence have {' and '.join(text(as_expr(e)) for e in extents)} positions along axis {axis}; give all the same"
+        )
+    default = (labels[0][:count] + [f"s{n}" for n in range(count)])[:count]
+    names = _each(name, count, "name") if name is not None else default
+    kinds = _each(dtype, count, "dtype") if dtype is not None else [None] * count
+    inits = [init] if is_one else _each(init, count, "init")
+    return Given(
+        tuple(shapes),
+        fns,
+        tuple(axes),
+        tuple(one_of_type(n, str, "a name of te.recurrence", "a string") for n in names),
+        tuple(inits),
+        tuple(None if k is None else dtypes.dtype_name(k) for k in kinds),
+        tuple(places),
+        bool(reverse),
+        is_one,
+        is_tuple and len(fns) == 1,
+    )
+
+
+def _parameters(fn: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(fn).parameters.values()
+    return [
+        p.name
+        for p in parameters
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty
+    ]
+
+
+def _count(labels: Sequence[str], ndim: int, init: Any) -> int:
+    """How many tensors a body is of: what it takes beside the axes."""
+    if len(labels) > ndim:
+        return len(labels) - ndim
+    if isinstance(init, (tuple, list)):
+        return len(init)
+    raise DefinitionError(
+        f"the body of te.recurrence takes {len(labels)} arguments ({', '.join(labels)}) for {ndim} axes; its first ones are the tensors "
+        "themselves, as in lambda h, t, i: ..."
+    )
+
+
+def _axis_names(names: Sequence[str], count: int) -> list[str]:
+    return (list(names) + [f"i{n}" for n in range(len(names), count)])[:count]
+
+
+def _each(value: Any, count: int, what: str) -> list[Any]:
+    """One for each tensor; what is no tuple is that of all."""
+    if isinstance(value, (tuple, list)):
+        if len(value) != count:
+            raise ArgumentError(
+                f"te.recurrence: {what} has {len(value)} entries for {count} tensors; give one for each"
+            )
+        return list(value)
+    if what == "name" and count > 1:
+        own = one_of_type(
+            value, str, "the name of te.recurrence", "a string, or a tuple of one for each tensor"
+        )
+        return [f"{own}_{n}" for n in range(count)]
+    return [value] * count
+
+
+def _place(axis: Any, shape: Shape) -> int:
+    if not isinstance(axis, int) or isinstance(axis, bool) or not -len(shape) <= axis < len(shape):
+        raise ArgumentError(
+            f"te.recurrence: axis={axis!r}; {shape_text(shape)} has the axes 0 to {len(shape) - 1}"
+        )
+    return axis % len(shape)
