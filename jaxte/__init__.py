@@ -23,12 +23,7 @@ from jaxte.bridge.functions.function import function
 from jaxte.bridge.given.array_gradient import array_gradient
 from jaxte.bridge.given.extern import extern
 from jaxte.derivatives.linear_maps import Linearization, hvp, transpose
-from jaxte.derivatives.one_liners import (
-    clip_gradient,
-    reverse_gradient,
-    scale_gradient,
-    straight_through,
-)
+from jaxte.derivatives.one_liners import clip_gradient, reverse_gradient, scale_gradient, straight_through
 from jaxte.derivatives.regions import Region, gradient, region
 from jaxte.derivatives.reverse import DifferentiationResult, differentiate
 from jaxte.derivatives.verify import Verification, verify_override

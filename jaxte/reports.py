@@ -202,8 +202,5 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
 def html_table(rows: Sequence[Sequence[str]]) -> str:
     """The rows of a table, its head first, as a notebook shows them."""
     head, *rest = [[escape(cell) for cell in row] for row in rows]
-    lines = [
-        "".join(f"<th>{c}</th>" for c in head),
-        *("".join(f"<td>{c}</td>" for c in row) for row in rest),
-    ]
+    lines = ["".join(f"<th>{c}</th>" for c in head), *("".join(f"<td>{c}</td>" for c in row) for row in rest)]
     return f'<table class="jaxte">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'

@@ -12,6 +12,10 @@ import numpy as np
 from jax.extend.core import Literal
 
 State = TypeVar("State")
+# calls, and the parameter that holds what they run: those whose equations may stand in place of them, those that are computed again, and all
+GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
+REMATS = {"remat": "jaxpr", "remat2": "jaxpr", "checkpoint": "jaxpr"}
+CALLS = GROUPS | {"custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr"} | REMATS
 
 
 def walked(

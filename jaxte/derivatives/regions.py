@@ -9,12 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxte.derivatives.forward import jvp_graph, transposed
-from jaxte.derivatives.overrides import (
-    Override,
-    check_covered,
-    check_dependencies,
-    listed_names,
-)
+from jaxte.derivatives.overrides import Override, check_covered, check_dependencies, listed_names
 from jaxte.derivatives.reverse import differentiate
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DifferentiationError

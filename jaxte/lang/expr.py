@@ -227,12 +227,7 @@ class Reduce(Expr):
     reduces = True
 
     def __new__(
-        cls,
-        reducer: Reducer,
-        exprs: Sequence[Expr],
-        axes: Sequence[Axis],
-        where: Expr,
-        position: int = 0,
+        cls, reducer: Reducer, exprs: Sequence[Expr], axes: Sequence[Axis], where: Expr, position: int = 0
     ) -> Reduce:
         exprs, axes = tuple(exprs), tuple(axes)
         combiner = (*reducer.lhs, *reducer.rhs, *reducer.results, *reducer.identity)

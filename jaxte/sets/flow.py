@@ -258,12 +258,7 @@ class Flow:
                 written += self._pieces(write, relation, axes, domain)
         box = self._accesses.box(axes)
         return Content(
-            axes,
-            self._condition(domain.gist(box), axes),
-            tuple(written),
-            tuple(added),
-            reads,
-            shared,
+            axes, self._condition(domain.gist(box), axes), tuple(written), tuple(added), reads, shared
         )
 
     def _pieces(

@@ -11,17 +11,7 @@ from functools import lru_cache
 import islpy as isl
 
 from jaxte.lang.errors import IndexExpressionError
-from jaxte.lang.expr import (
-    Axis,
-    Call,
-    Const,
-    Expr,
-    Read,
-    Symbol,
-    Var,
-    as_expr,
-    call,
-)
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Symbol, Var, as_expr, call
 from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder

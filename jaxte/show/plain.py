@@ -9,16 +9,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Scalar
 from jaxte.lang.scalars.rows import AND, CALL, COMPARE, OR, PRODUCT, SIGN, Form
 from jaxte.lang.scalars.table import TABLE
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.show.notation import (
-    CHOICE,
-    SUMMATION,
-    Bound,
-    Notation,
-    Piece,
-    Range,
-    Writer,
-    as_word,
-)
+from jaxte.show.notation import CHOICE, SUMMATION, Bound, Notation, Piece, Range, Writer, as_word
 
 _WORDS = {
     "logical_and": Form("{0} and {1}", AND, (AND, AND)),

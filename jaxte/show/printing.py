@@ -18,14 +18,7 @@ from typing import Any
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError
 from jaxte.lang.expr import Axis, Expr
-from jaxte.show.notation import (
-    Notation,
-    Writer,
-    as_word,
-    distinct_names,
-    reduction_axes,
-    writer_for,
-)
+from jaxte.show.notation import Notation, Writer, as_word, distinct_names, reduction_axes, writer_for
 from jaxte.show.plain import Html, Plain, axis_ranges
 from jaxte.show.tex import Latex, broken
 from jaxte.tensors.bodies.open_uses import OpenAxis
@@ -56,10 +49,7 @@ def _equation(tensor: Tensor, notation: Plain, names: Mapping[Tensor, str] | Non
 
 
 def formula(
-    tensor: Tensor,
-    names: Mapping[Tensor, str] | None = None,
-    ranges: bool = True,
-    ascii: bool = False,
+    tensor: Tensor, names: Mapping[Tensor, str] | None = None, ranges: bool = True, ascii: bool = False
 ) -> str:
     """The definition of ``tensor`` on one line.
 

@@ -220,9 +220,7 @@ class Reduction(Protocol):
 
 @wants_arguments
 def comm_reducer(
-    combine: Callable[..., Scalars],
-    identity: Scalars | Callable[..., Scalars],
-    name: str = "reduce",
+    combine: Callable[..., Scalars], identity: Scalars | Callable[..., Scalars], name: str = "reduce"
 ) -> Reduction:
     """Makes a reduction of a combiner of your own.
 

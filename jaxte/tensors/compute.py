@@ -8,15 +8,7 @@ from typing import Any, Protocol, TypeAlias, overload
 
 from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
-from jaxte.lang.expr import (
-    Axis,
-    Expr,
-    Read,
-    Reduce,
-    ScalarLike,
-    call,
-    cast,
-)
+from jaxte.lang.expr import Axis, Expr, Read, Reduce, ScalarLike, call, cast
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, AND, OR, SELECT
 from jaxte.lang.text import text

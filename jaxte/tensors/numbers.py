@@ -9,10 +9,7 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described
-from jaxte.lang.errors import (
-    DefinitionError,
-    DtypeError,
-)
+from jaxte.lang.errors import DefinitionError, DtypeError
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.lang.functions import choose
 

@@ -9,18 +9,7 @@ from functools import cache
 
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import NARROW
-from jaxte.lang.expr import (
-    Call,
-    Const,
-    Expr,
-    Read,
-    Reduce,
-    Reducer,
-    Symbol,
-    as_expr,
-    call,
-    cast,
-)
+from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Reducer, Symbol, as_expr, call, cast
 from jaxte.lang.operators import (
     ADD,
     AND,

@@ -12,12 +12,7 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import counted, for_users
-from jaxte.lang.errors import (
-    DefinitionError,
-    IndexExpressionError,
-    ShapeError,
-    TruthValueError,
-)
+from jaxte.lang.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand

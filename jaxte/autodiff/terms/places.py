@@ -60,11 +60,7 @@ class Places:
 
 BITS = Places("places", ("places",), (BIT_OR,), (0,), (-1,))
 ENDS = Places(
-    "ends",
-    ("first", "last", "count"),
-    (MINIMUM, MAXIMUM, ADD),
-    (MAX_EXTENT, -1, 0),
-    (None, None, 0),
+    "ends", ("first", "last", "count"), (MINIMUM, MAXIMUM, ADD), (MAX_EXTENT, -1, 0), (None, None, 0)
 )
 
 

@@ -20,13 +20,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.lang.graphs import ordered
-from jaxte.lang.operators import (
-    AND,
-    DIVIDE,
-    MULTIPLY,
-    NEGATIVE,
-    SELECT,
-)
+from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute

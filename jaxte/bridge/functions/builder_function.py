@@ -12,13 +12,7 @@ import jax
 from jax.tree_util import tree_flatten, tree_leaves
 from jax.typing import ArrayLike as ArrayLike  # for packages that do not know jax
 
-from jaxte.bridge.calls.arguments import (
-    bind_parameters,
-    has_tensor,
-    mark_static,
-    signature_of,
-    split,
-)
+from jaxte.bridge.calls.arguments import bind_parameters, has_tensor, mark_static, signature_of, split
 from jaxte.bridge.calls.lifted import OfArrays
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
 from jaxte.bridge.calls.outputs import check_inputs, collect_outputs, is_array, needs_look, x64_enabled

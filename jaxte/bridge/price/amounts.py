@@ -175,11 +175,7 @@ def _winners(own: Operation) -> Amounts:
 def _scattered(own: Operation) -> Amounts:
     positions, updates = own.inputs[1:3]
     rows = positions.size / max(1, positions.shape[-1] if positions.shape else 1)
-    return {
-        "scattered": float(updates.size),
-        "scattered_row": max(1.0, rows),
-        "start": 2.0,
-    }
+    return {"scattered": float(updates.size), "scattered_row": max(1.0, rows), "start": 2.0}
 
 
 def _cumulated(own: Operation) -> Amounts:

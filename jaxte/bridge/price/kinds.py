@@ -118,15 +118,4 @@ BRANCHES = JOINS | {
 FUSED = FOR_EACH | REDUCTIONS | MOVES
 
 APART = "apart"  # a call that XLA enters no loop across
-CALLS = {
-    "pjit": "jaxpr",
-    "jit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "remat": "jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
-}
 SAME = frozenset(["optimization_barrier", "pvary"])  # on the CPU, barriers are gone before loops are fused

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from jaxte.bridge.jaxprs import walked
-from jaxte.bridge.price.kinds import APART, CALLS, SAME
+from jaxte.bridge.jaxprs import CALLS, walked
+from jaxte.bridge.price.kinds import APART, SAME
 
 _JAXTE = "jaxte"  # the primitive that holds a program of ours
 _PLAIN = (int, float, str, tuple, type(None), np.dtype)

@@ -8,15 +8,7 @@ from typing import Any
 
 import jax
 
-from jaxte.bridge.price.amounts import (
-    Amounts,
-    moved_whole,
-    of_loop,
-    of_routine,
-    seconds,
-    times,
-    total,
-)
+from jaxte.bridge.price.amounts import Amounts, moved_whole, of_loop, of_routine, seconds, times, total
 from jaxte.bridge.price.kinds import APART, FUSED
 from jaxte.bridge.price.loops import loops
 from jaxte.bridge.price.operations import Operation, operations

@@ -10,8 +10,9 @@ from types import ModuleType
 
 from jax.extend.core import Primitive, primitives
 
+from jaxte.bridge.jaxprs import GROUPS
 from jaxte.frontends.jaxpr import rules
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES
+from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.plan.plan import BODIES
 

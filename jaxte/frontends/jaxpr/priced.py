@@ -9,9 +9,10 @@ from typing import Any
 import jax
 
 from jaxte.bridge.calls.options import NO_OPTIONS
+from jaxte.bridge.jaxprs import GROUPS
 from jaxte.bridge.price.amounts import Amounts, seconds
 from jaxte.bridge.price.programs import amounts_of, with_gradient
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Slot, Step, needed, slot_of
+from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.gains import MOVES, reads_small_table
 from jaxte.frontends.jaxpr.gains.pairs import elements

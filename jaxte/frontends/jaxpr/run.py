@@ -10,7 +10,7 @@ from jax.extend.core import Literal
 from jax.extend.core.primitives import convert_element_type_p
 from jax.extend.linear_util import wrap_init
 
-from jaxte.bridge.jaxprs import scan_counts
+from jaxte.bridge.jaxprs import GROUPS, REMATS, scan_counts
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, as_they_stand
 from jaxte.frontends.jaxpr.loops.kept import KEPT_SCAN, Kept
 from jaxte.frontends.jaxpr.loops.kept_rules import with_states
@@ -185,6 +185,6 @@ _CONSTRUCTS = {
     KEPT_SCAN: _kept_scan,
     "cond": _cond,
     "shard_map": _shard_map,
-    **dict.fromkeys(("remat", "remat2", "checkpoint"), _remat),
-    **dict.fromkeys(("jit", "pjit", "closed_call", "core_call"), _call),
+    **dict.fromkeys(REMATS, _remat),
+    **dict.fromkeys(GROUPS, _call),
 }

@@ -16,13 +16,7 @@ import numpy as np
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.source import Written
-from jaxte.frontends.loops.values import (
-    Allocation,
-    Block,
-    elementwise,
-    is_number,
-    is_static,
-)
+from jaxte.frontends.loops.values import Allocation, Block, elementwise, is_number, is_static
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Const, Expr, Read, as_expr

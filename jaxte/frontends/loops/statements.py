@@ -13,12 +13,7 @@ from jaxte.frontends.loops.program import Program, Variable
 from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.regions import Regions
 from jaxte.frontends.loops.source import Written
-from jaxte.frontends.loops.values import (
-    Block,
-    as_precise,
-    is_number,
-    is_static,
-)
+from jaxte.frontends.loops.values import Block, as_precise, is_number, is_static
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import promote
 from jaxte.lang.errors import DefinitionError

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr
 
-from jaxte.bridge.jaxprs import literal_array, scan_counts, walked
+from jaxte.bridge.jaxprs import CALLS, literal_array, scan_counts, walked
 from jaxte.frontends.jaxpr.equations.dimensions import Dimensions, dimensions
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
@@ -47,17 +47,6 @@ _MOVES = frozenset(
         "stack",
     ]
 )
-_CALLS = {
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "remat": "jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
-}
 _OF_MATRICES = frozenset(
     ["lu", "cholesky", "triangular_solve", "qr", "householder_product", "eigh", "svd", "tridiagonal_solve"]
 )
@@ -97,9 +86,9 @@ def propagated(closed: Any, given: Sequence[State], asked: Asked) -> list[State]
 def _passed_on(eqn: Any, operands: Sequence[State], asked: Asked) -> list[State]:
     """What the results of one equation depend on, and hold."""
     name = eqn.primitive.name
-    if name in _CALLS:
+    if name in CALLS:
         own = replace(asked, values=True) if name in OWN_DERIVATIVES else asked
-        return propagated(_closed(eqn.params[_CALLS[name]]), operands, own)
+        return propagated(_closed(eqn.params[CALLS[name]]), operands, own)
     if name == "scan":
         return _scanned(eqn, operands, asked)
     if name == "cond":

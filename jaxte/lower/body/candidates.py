@@ -105,12 +105,7 @@ def chosen(policy: Policy, tensor: str, offers: Sequence[Candidate], key: str) -
     return Chosen(offers[at], own, tuple(refused))
 
 
-def _index(
-    policy: Policy,
-    tensor: str,
-    estimates: Sequence[Estimate],
-    cautious: frozenset[str],
-) -> int:
+def _index(policy: Policy, tensor: str, estimates: Sequence[Estimate], cautious: frozenset[str]) -> int:
     wanted = policy.forms.get(tensor, policy.forms.get(ANY))
     for n, estimate in enumerate(estimates):
         if estimate.form == wanted:

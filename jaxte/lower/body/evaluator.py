@@ -34,15 +34,7 @@ from jaxte.lower.views.rotated import ROTATIONS, rotation_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import (
-    constant,
-    decide,
-    dims_of,
-    known,
-    plus,
-    stays_in,
-    surely_inside,
-)
+from jaxte.sets.intervals import constant, decide, dims_of, known, plus, stays_in, surely_inside
 from jaxte.tensors.tensor import Tensor
 
 _MOST_LEVELS = 8  # rewritings of one read, each of a dimension

@@ -206,9 +206,5 @@ def split_axis(axis: Axis, exprs: Sequence[Expr]) -> tuple[dict[Expr, Expr], tup
     if extent % m:
         return None
     quotient, rest = Axis(axis.name, 0, extent // m), Axis(f"{axis.name}_{m}", 0, m)
-    table = {
-        call(FLOOR_DIVIDE, axis, m): quotient,
-        call(MOD, axis, m): rest,
-        axis: m * quotient + rest,
-    }
+    table = {call(FLOOR_DIVIDE, axis, m): quotient, call(MOD, axis, m): rest, axis: m * quotient + rest}
     return table, (quotient, rest)

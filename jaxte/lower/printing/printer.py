@@ -8,13 +8,7 @@ from jaxte.lang.expr import Var
 from jaxte.lower.printing import data, elementwise, loops, products, views
 from jaxte.lower.printing.writer import Rules, Writer
 
-RULES: Rules = {
-    **elementwise.RULES,
-    **views.RULES,
-    **products.RULES,
-    **loops.RULES,
-    **data.RULES,
-}
+RULES: Rules = {**elementwise.RULES, **views.RULES, **products.RULES, **loops.RULES, **data.RULES}
 
 
 class Printer(Writer):

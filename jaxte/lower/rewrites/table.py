@@ -123,9 +123,7 @@ NARROW_FACTORS = Rewrite(
     "what does not depend on all axes is multiplied before it meets what does",
 )
 ROOTS = Rewrite(
-    "roots for powers",
-    _root,
-    "powers in quarters are square roots, several times as fast as a power",
+    "roots for powers", _root, "powers in quarters are square roots, several times as fast as a power"
 )
 
 # Where zeros are put around what a body reads is decided between these two.

@@ -111,12 +111,7 @@ FAMILIES = (
         alone=True,
     ),
     Family(
-        "masked",
-        _is_chosen_by_data,
-        recognise_mask,
-        masked.mask_candidates,
-        (masked.MASKED,),
-        alone=True,
+        "masked", _is_chosen_by_data, recognise_mask, masked.mask_candidates, (masked.MASKED,), alone=True
     ),
     Family(
         "scan",
@@ -165,10 +160,7 @@ FAMILIES = (
         _is_windowed,
         lambda w: recognise_window(w.axes, w.node, MOST_COPIES),
         window.window_candidates,
-        (
-            *(windows.SLICES, windows.SEPARABLE, windows.PADDED_APART, windows.DOUBLING),
-            windows.REDUCE_WINDOW,
-        ),
+        (*(windows.SLICES, windows.SEPARABLE, windows.PADDED_APART, windows.DOUBLING), windows.REDUCE_WINDOW),
         unless="convolution",
     ),
 )

@@ -14,14 +14,7 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.views.condition_box import (
-    Box,
-    box_of,
-    intersect,
-    is_empty,
-    split_conditions,
-    usable,
-)
+from jaxte.lower.views.condition_box import Box, box_of, intersect, is_empty, split_conditions, usable
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.intervals import constant, known, same

@@ -30,13 +30,7 @@ from jaxte.lower.forms.pieces.interleaved import interleaved_value
 from jaxte.lower.match.empty_sums import point_condition, spoils_outside
 from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.pieces import boxes_of, concatenated, pieces_of
-from jaxte.lower.views.condition_box import (
-    Box,
-    box_of,
-    forms_of_condition,
-    is_empty,
-    split_conditions,
-)
+from jaxte.lower.views.condition_box import Box, box_of, forms_of_condition, is_empty, split_conditions
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import constant, known, lowest, nonnegative

@@ -24,13 +24,7 @@ from jaxte.lang.graphs import Members, among, reached
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.steps import (
-    TOGETHER,
-    is_in_steps,
-    seconds_in_steps,
-    seconds_otherwise,
-    with_choice,
-)
+from jaxte.lower.cost.steps import TOGETHER, is_in_steps, seconds_in_steps, seconds_otherwise, with_choice
 from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
@@ -114,11 +108,7 @@ class _Planner:
     """
 
     def __init__(
-        self,
-        order: Sequence[Tensor],
-        results: Members[Tensor],
-        large: Large,
-        tiled: frozenset[Axis],
+        self, order: Sequence[Tensor], results: Members[Tensor], large: Large, tiled: frozenset[Axis]
     ) -> None:
         self.order = order
         self.tiled = tiled

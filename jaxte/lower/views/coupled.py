@@ -11,16 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
-from jaxte.lower.arrays.steps import (
-    Pad,
-    Repeat,
-    Reshape,
-    Roll,
-    Step,
-    Tile,
-    Transpose,
-    shape_after,
-)
+from jaxte.lower.arrays.steps import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose, shape_after
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view

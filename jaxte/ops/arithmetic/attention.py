@@ -133,12 +133,7 @@ def _everywhere(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lead: Shap
 
 
 def _in_window(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    mask: Tensor | None,
-    lead: Shape,
-    window: tuple[int, int],
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, lead: Shape, window: tuple[int, int]
 ) -> Tensor:
     """The scores of a band of the matrix, one row for each query."""
     before, after = window

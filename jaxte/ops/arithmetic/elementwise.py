@@ -40,10 +40,7 @@ def _named(build: Callable[P, Tensor], fn: Any, *operands: str) -> Lifted[P, Ten
     row = f.TABLE[name]
     path, written = f"jnp.{name}", row.jnp.format(*(f"{x}[i]" for x in operands))
     if not row.code.slots:  # a function, whose name in JAX may be in another module
-        path, written = (
-            row.jnp.partition("(")[0],
-            written.removeprefix(row.jnp.rpartition(".")[0] + "."),
-        )
+        path, written = (row.jnp.partition("(")[0], written.removeprefix(row.jnp.rpartition(".")[0] + "."))
     given = ", ".join([f'te.placeholder((2, 3), "{_DTYPES.get(name, "float32")}")'] * len(operands))
     build.__doc__ = f"""Elementwise: {(fn.__doc__ or "").partition(chr(10))[0]}
 

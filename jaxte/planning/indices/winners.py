@@ -24,17 +24,7 @@ from dataclasses import dataclass
 from math import prod
 
 from jaxte.algebra.simplify import simplify_reads
-from jaxte.lang.expr import (
-    ZERO,
-    Axis,
-    Expr,
-    Read,
-    Reduce,
-    call,
-    cast,
-    conjunction,
-    conjuncts,
-)
+from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute

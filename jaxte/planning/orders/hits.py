@@ -9,18 +9,7 @@ from math import prod
 from jaxte.algebra.product import is_zero
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang import dtypes
-from jaxte.lang.expr import (
-    TRUE,
-    Axis,
-    Call,
-    Const,
-    Expr,
-    Read,
-    Reduce,
-    as_expr,
-    call,
-    conjuncts,
-)
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.graphs import reached
 from jaxte.lang.operators import EQUAL, GREATER, GREATER_EQUAL, LESS, NOT, SELECT
 from jaxte.lang.walk import depends_on, postorder, rewrite, substitute

@@ -7,10 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jaxte.lang.checks import counted
-from jaxte.lang.errors import (
-    DefinitionError,
-    JaxteError,
-)
+from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.tensors.tensor import Tensor
 

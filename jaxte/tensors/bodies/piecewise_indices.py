@@ -17,17 +17,7 @@ import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjuncts
 from jaxte.lang.graphs import among, identical, leaves
-from jaxte.lang.operators import (
-    AND,
-    BIT_AND,
-    BIT_OR,
-    BIT_XOR,
-    MAXIMUM,
-    MINIMUM,
-    NOT,
-    OR,
-    SELECT,
-)
+from jaxte.lang.operators import AND, BIT_AND, BIT_OR, BIT_XOR, MAXIMUM, MINIMUM, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import axis_bounds, known, reach

@@ -7,22 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxte.lang.budget import (
-    unbounded,
-)
+from jaxte.lang.budget import unbounded
 from jaxte.lang.errors import IndexExpressionError, RangeError
-from jaxte.lang.expr import (
-    ZERO,
-    Axis,
-    Call,
-    Const,
-    Expr,
-    Read,
-    Var,
-    as_expr,
-    call,
-    conjuncts,
-)
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import NOT, OR, SELECT
 from jaxte.lang.text import text

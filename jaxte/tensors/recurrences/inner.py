@@ -130,10 +130,7 @@ def with_whole(group: Recurrence) -> Recurrence:
         return group
     states, definitions, places = zip(*more, strict=True)
     return Recurrence(
-        (*group.states, *states),
-        (*group.definitions, *definitions),
-        (*group.places, *places),
-        group.reverse,
+        (*group.states, *states), (*group.definitions, *definitions), (*group.places, *places), group.reverse
     )
 
 

@@ -31,10 +31,7 @@ _FOLDS = {"sum": ADD, "prod": MULTIPLY, "max": MAXIMUM, "min": MINIMUM}
 
 
 def lags_of(
-    bodies: Sequence[Expr],
-    axes: Sequence[Sequence[Axis]],
-    places: dict[State, int],
-    reverse: bool,
+    bodies: Sequence[Expr], axes: Sequence[Sequence[Axis]], places: dict[State, int], reverse: bool
 ) -> dict[State, int]:
     """How far each state is looked back at, as far as that is a fixed number of positions."""
     found: dict[State, int] = {}

@@ -13,12 +13,10 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
-from jaxte.bridge.jaxprs import literal_array
+from jaxte.bridge.jaxprs import GROUPS, literal_array
 from jaxte.frontends.jaxpr.equations.known import folded, is_symbolic
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 
-# calls whose equations may stand in place of them, and the parameter that holds these
-GROUPS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr"}
 # steps whose derivative is not that of what they compute
 OWN_DERIVATIVES = frozenset({"custom_jvp_call", "custom_vjp_call", "stop_gradient"})
 _KERNELS = ("mosaic",)

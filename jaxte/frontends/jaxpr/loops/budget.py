@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.bridge.jaxprs import scan_counts
+from jaxte.bridge.jaxprs import REMATS, scan_counts
 from jaxte.frontends.jaxpr.equations.known import is_symbolic
 from jaxte.frontends.jaxpr.equations.stands import Instead, traced
 from jaxte.frontends.jaxpr.loops.kept import Kept
@@ -19,7 +19,6 @@ from jaxte.frontends.jaxpr.loops.kept_rules import kept_scan
 from jaxte.frontends.jaxpr.loops.until import Until, until
 from jaxte.lower.arrays.binomial import computed_again
 
-_AGAIN = ("remat", "remat2", "checkpoint")
 _MOST_TIMES = 8  # that a step is computed again, for which there are as many slots as it takes
 
 
@@ -62,7 +61,7 @@ def _is_left(eqn: Any) -> bool:
         return True
     symbols = any(is_symbolic(v.aval) for v in (*eqn.invars, *eqn.outvars))
     inside = eqn.params["jaxpr"].jaxpr.eqns if eqn.primitive.name == "scan" else ()
-    return symbols or [e.primitive.name in _AGAIN for e in inside] == [True]
+    return symbols or [e.primitive.name in REMATS for e in inside] == [True]
 
 
 def _slots(eqn: Any, budget: int) -> int | None:

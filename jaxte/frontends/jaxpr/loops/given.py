@@ -83,8 +83,7 @@ class Given:
             return False
         return all(
             _same_place(
-                self.begins[n, k, lag - t],
-                tuple(Position(p.numbers[t : t + 1], p.outer) for p in source.at),
+                self.begins[n, k, lag - t], tuple(Position(p.numbers[t : t + 1], p.outer) for p in source.at)
             )
             for t in range(lag)
         )

@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.jaxpr import rules
-from jaxte.frontends.jaxpr.equations.steps import (
-    OWN_DERIVATIVES,
-    Refused,
-    Slot,
-    Step,
-)
+from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Refused, Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads, Site, Unraised
 from jaxte.frontends.jaxpr.gains.gains import DEAR
 from jaxte.frontends.jaxpr.gains.parts import is_diagonal, part_of_product

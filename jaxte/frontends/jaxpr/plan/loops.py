@@ -15,9 +15,9 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.bridge.jaxprs import scan_counts
+from jaxte.bridge.jaxprs import GROUPS, scan_counts
 from jaxte.frontends.jaxpr.equations.stands import opened
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, grouped
+from jaxte.frontends.jaxpr.equations.steps import grouped
 from jaxte.lang.dtypes import is_float
 from jaxte.lower.cost.platforms import Rates
 

@@ -12,10 +12,11 @@ from jax.tree_util import tree_structure
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compile import Compiled, compiled
+from jaxte.bridge.jaxprs import GROUPS, REMATS
 from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.derivatives.overrides import reached_with_derivatives
 from jaxte.frontends.jaxpr.equations.stands import Instead
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, Refused, Slot, Step, flat, has_symbols, known_array
+from jaxte.frontends.jaxpr.equations.steps import Refused, Slot, Step, flat, has_symbols, known_array
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
 from jaxte.frontends.jaxpr.loops.budget import within
 from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
@@ -36,10 +37,8 @@ from jaxte.tensors.tensor import Placeholder, Tensor
 BODIES = {
     **dict.fromkeys(LOOPS, "jaxpr"),
     "cond": "branches",
-    "remat": "jaxpr",
-    "remat2": "jaxpr",
-    "checkpoint": "jaxpr",
     "shard_map": "jaxpr",
+    **REMATS,
     **GROUPS,
 }
 WITH_RULE = "custom_vjp_call"

@@ -9,7 +9,8 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.equations.steps import GROUPS, OWN_DERIVATIVES, Step, has_symbols, returns_operand
+from jaxte.bridge.jaxprs import GROUPS
+from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Step, has_symbols, returns_operand
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches, runs_well_in_loops
 from jaxte.frontends.jaxpr.gains.gains import MOVES, gain_of, is_foreign, keeps, reduces

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from jaxte.frontends.jaxpr.rules import (
-    contraction,
-    elementwise,
-    indexing,
-    reduction,
-    shape,
-)
+from jaxte.frontends.jaxpr.rules import contraction, elementwise, indexing, reduction, shape
 
 __all__ = ["contraction", "elementwise", "indexing", "reduction", "shape"]

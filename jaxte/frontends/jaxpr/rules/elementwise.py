@@ -207,12 +207,7 @@ def _convert(site: Site, x: Value) -> Value:
     return site.define(lambda *i: typed(x[i], site.dtype))
 
 
-@raises(
-    "copy",
-    "copy_p",
-    reads=Reads.VIEW,
-    notation="`x[i]`",
-)
+@raises("copy", "copy_p", reads=Reads.VIEW, notation="`x[i]`")
 def _copy(site: Site, x: Value) -> Value:
     return site.define(lambda *i: x[i])
 

@@ -121,11 +121,7 @@ class BandSpec:
         return (self.first.array, self.second.array, *self.finish.operands)
 
 
-def dims_of(
-    operand: Operand,
-    replaced: Sequence[tuple[Form, Expr]],
-    parts: Mapping[Axis, Part],
-) -> Dims:
+def dims_of(operand: Operand, replaced: Sequence[tuple[Form, Expr]], parts: Mapping[Axis, Part]) -> Dims:
     """An operand over single axes, in the order in which its largest read has them."""
     body = rewrite_forms(multiplied(operand.factors), replaced)
     own = list(free_axes(body))

@@ -297,9 +297,7 @@ def tap_sums_work(spec: TapSumsSpec, times: float) -> Work:
     size = prod(extents)
     left = 8.0 * spec.sums * size / prod(extents[n] for n in spec.in_pass)
     own = Work(
-        tap=2.5 * times * size * spec.sums,
-        stream=8.0 * prod(map(extent_of, spec.lhs.shape)),
-        kernel=3,
+        tap=2.5 * times * size * spec.sums, stream=8.0 * prod(map(extent_of, spec.lhs.shape)), kernel=3
     )
     if spec.is_turned:
         own += Work(stream=16.0 * size, kernel=2)

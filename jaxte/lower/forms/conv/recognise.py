@@ -28,12 +28,7 @@ from jaxte.lower.match.affine_relation import is_implied, relate
 from jaxte.lower.match.empty_sums import is_plain, spoils
 from jaxte.lower.match.index_terms import Form, is_injective, tied_axes
 from jaxte.lower.match.two_operands import Operand, split_axis, two_operands
-from jaxte.lower.match.window_relation import (
-    is_digit,
-    is_quasi_affine,
-    relate_quasi_affine,
-    relate_single,
-)
+from jaxte.lower.match.window_relation import is_digit, is_quasi_affine, relate_quasi_affine, relate_single
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import constant, nonnegative
 

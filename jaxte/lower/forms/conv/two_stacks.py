@@ -55,10 +55,7 @@ def recognise_two_stacks(found: Matched, axes: Sequence[Axis], dtype: str) -> Ta
 
 
 def two_stacks_source(
-    spec: TapSumsSpec,
-    operands: Sequence[Node],
-    step: Callable[..., Name],
-    shared: Callable[[Node], Name],
+    spec: TapSumsSpec, operands: Sequence[Node], step: Callable[..., Name], shared: Callable[[Node], Name]
 ) -> Node:
     """``spec`` on the nodes of ``spec.operands``; arguments as those of ``tap_sums_source``."""
     rows, move, flipped, _, count = spec.windows[0]

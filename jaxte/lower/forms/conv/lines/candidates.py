@@ -171,10 +171,7 @@ def toeplitz_work(spec: ToeplitzSpec) -> Work:
     The matrix is written, and where it is the result, added up. Its elements are stated: how many of them XLA writes to memory, and how
     many it makes in the loop that reads them, was measured.
     """
-    roles = {
-        LHS: spec.lhs_roles,
-        OUT: spec.out,
-    }.get(spec.kind, spec.rhs_roles)
+    roles = {LHS: spec.lhs_roles, OUT: spec.out}.get(spec.kind, spec.rhs_roles)
     entries, laid_out = (spec.rows.extent * own for own in (spec.columns.extent, row_length(spec)))
     # rows of the line are repeated in the same loop that takes the columns of them; a product with zeros exists as it is
     written = laid_out if spec.kind == OUT else max(entries, laid_out // 2)
