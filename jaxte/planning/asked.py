@@ -33,6 +33,7 @@ class Intermediates:
         narrow: whether 16-bit numbers are multiplied by units of their own, which float32 numbers in their place would be kept from.
         extrema: whether extrema over windows are tensors of their own, one dimension after the other.
         rows: whether sums along rows are one loop with what they are taken of, and with what reads them, unless another sum divided that.
+        within: whether what is computed for each term of a sum is one loop with it.
     """
 
     element: int = 4
@@ -40,6 +41,7 @@ class Intermediates:
     narrow: bool = False
     extrema: bool = False
     rows: bool = False
+    within: bool = False
 
 
 _CHEAP = Intermediates()

@@ -218,7 +218,12 @@ class Platform:
     def intermediates(self) -> Intermediates:
         """What plans of sums reckon with."""
         return Intermediates(
-            self.intermediate, self.loop, self.narrow_products, self.reads_windows_again, self.fuses_rows
+            self.intermediate,
+            self.loop,
+            self.narrow_products,
+            self.reads_windows_again,
+            self.fuses_rows,
+            self.fuses_products,
         )
 
 

@@ -22,6 +22,7 @@ from jaxte.lower.program.across.computed_once import with_shared_products
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
 from jaxte.lower.program.across.segments import with_segments
+from jaxte.lower.program.across.windows_within import with_windows_within
 from jaxte.lower.rewrites.gather_layout import LAID_OUT
 from jaxte.lower.rewrites.table import REWRITES
 from jaxte.lower.rules.excluded_points import MASKED
@@ -74,6 +75,11 @@ PASSES = (
         "products in common",
         lambda planned, at: with_shared_products(planned, at.results, at.policy),
         "a product that several sums read is computed once",
+    ),
+    Pass(
+        "windows within",
+        lambda planned, at: with_windows_within(planned, at.results, at.policy),
+        "functions of windows are computed within the sums over them, and are no arrays",
     ),
     Pass(
         "segments",

@@ -89,10 +89,14 @@ class Tiling:
         if not found:
             return self
         order = [found.get(t, t) if isinstance(t, Compute) else t for t in self.order]
-        read = {source for item in order for source in item.inputs}
-        gone = {t for t in unread if t not in read and t not in results}
-        kept = tuple(t for t in order if t not in gone)
-        return replace(self, order=kept, stand_ins={**self.stand_ins, **found})
+        may_go = set(unread)
+        kept: list[Tensor | Tiles] = []
+        read: set[Tensor] = set()
+        for item in reversed(order):
+            if item not in may_go or item in read or item in results:
+                kept.append(item)
+                read.update(item.inputs)
+        return replace(self, order=(*reversed(kept),), stand_ins={**self.stand_ins, **found})
 
 
 def inputs_of(blocks: Blocks, updates: Sequence[Update]) -> list[Tensor]:

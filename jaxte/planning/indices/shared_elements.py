@@ -22,6 +22,8 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conju
 from jaxte.lang.graphs import among, reached
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
+from jaxte.planning.asked import intermediates
+from jaxte.planning.indices.window_functions import is_window_function
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, reads_windows, term_bounds
 from jaxte.sets.affine import Linear, from_linear
 from jaxte.sets.index_forms import linear_or_none
@@ -282,6 +284,8 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     if not _LEAST_BYTES <= size <= _MOST_BYTES or count * _FEWER > again + sum(p.points for p in places):
         return None
     if reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
+        return None
+    if intermediates().within and any(is_window_function(r.tensor) for r in reads_of(first.key)):
         return None
     axes = [
         Axis(_axis_of(f).name, 0, high - low)

@@ -21,6 +21,7 @@ from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.tiles.sizes import Large
 from jaxte.meaning.feeds import sizes_in, told_sizes
 from jaxte.planning.indices.shared_elements import is_kept
+from jaxte.planning.indices.window_functions import is_window_function
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay, definitions_in, with_siblings
 from jaxte.tensors.structure import topological_order
@@ -59,7 +60,7 @@ def saved_tensors(
         if tensor in again:
             own.append(tensor)
             saved.update((t, None) for t in tensor.inputs if t not in again)
-        elif tensor in kept_anyway or (sources := _sources(tensor, available)) is None:
+        elif tensor in kept_anyway or (sources := _sources(tensor, available, policy)) is None:
             saved[tensor] = None
         else:
             own.append(tensor)
@@ -120,11 +121,13 @@ def _made_again(
     return [t for t in forward if t in needed]
 
 
-def _sources(tensor: Tensor, available: set[Tensor]) -> list[Tensor] | None:
+def _sources(tensor: Tensor, available: set[Tensor], policy: Policy) -> list[Tensor] | None:
     """The residuals that ``tensor`` can be computed again from, None if that costs more than to keep it."""
     if isinstance(tensor, Extern) and not tensor.inputs:
         return []  # an array that the module has
-    if not isinstance(tensor, Compute) or is_kept(tensor) or not _is_stream(tensor):
+    if not isinstance(tensor, Compute) or is_kept(tensor):
+        return None
+    if not _is_stream(tensor) and not (policy.facts.fuses_products and is_window_function(tensor)):
         return None
     missing = [t for t in tensor.inputs if t not in available]
     if missing and sum(map(_size, missing)) >= _size(tensor):
