@@ -112,7 +112,8 @@ class Platform:
         pads_rows: the last axis of an array is padded to the length of a register (what is scattered has its short axes first).
         copies_transposed: what is read with its axes in another order is copied before it is reduced (dimensions in the order that most operands have).
         moves_lanes_apart: elements of a register that are moved against each other, as strided slices and repeated elements are, take loops of their own,
-            where products with a known matrix, and convolutions, have a unit for themselves (raised resizing, filters of few features, strided sums).
+            where products with a known matrix, and convolutions, have a unit for themselves (raised resizing, filters of few features, strided sums, ends that
+            are held as choices).
         groups_in_loops: a convolution in groups is a plain loop, whatever is in a group; elsewhere only one of a single feature for each is
             (a convolution for each group).
         groups_as_dense: a convolution in groups of one feature is one of all features of a register, whose kernel has zeros (depthwise filters, and their

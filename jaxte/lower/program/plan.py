@@ -27,6 +27,7 @@ from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
 from jaxte.lower.program.across.halos import with_rolls_chosen
+from jaxte.lower.program.across.held_ends import with_ends_chosen
 from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.masked_once import with_masked_once
 from jaxte.lower.program.across.materialised import materialised
@@ -265,7 +266,7 @@ class _Part:
         if self._lowering.shared.policy.facts.joins_apart:
             lines = with_sources(lines, with_rolls_chosen)
         if self._lowering.shared.policy.facts.moves_lanes_apart:
-            lines = with_sources(lines, with_repeats_as_windows)
+            lines = with_sources(lines, lambda source: with_ends_chosen(with_repeats_as_windows(source)))
         self.statements += with_calls(lines) if self._by_call else lines
         if isinstance(tensor, Held):
             target = held(self.statements, self._policy.facts.drops_barriers)
