@@ -162,7 +162,7 @@ def constant(array: Numbers, name: str = "constant", dtype: DtypeLike | None = N
     Args:
         array: NumPy or JAX array, or nested lists of numbers.
         name: label used in printed formulas and in the emitted code.
-        dtype: element type; by default that of ``array``, with NumPy's 64-bit defaults as JAX's 32-bit ones.
+        dtype: element type; by default what JAX has for ``array``: 64-bit numbers are 32-bit ones unless ``jax_enable_x64`` is on.
 
     Returns:
         A Tensor of the shape of ``array``. Up to 64 elements are written into the emitted module, ``jnp.array([...])``; longer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,17 @@ from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.lang.functions import choose
 
 DEFAULTS = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
+_keeps_wide: list[Callable[[], bool]] = []  # asked of JAX, which definitions do without
+
+
+def keep_wide_where(asked: Callable[[], bool]) -> None:
+    """Arrays of 64-bit numbers stay what they are where ``asked`` is true, as in JAX with ``jax_enable_x64``."""
+    _keeps_wide[:] = [asked]
+
+
+def default_dtype(kind: str) -> str:
+    """The dtype of an array of ``kind`` for which none is given."""
+    return kind if any(asked() for asked in _keeps_wide) else DEFAULTS.get(kind, kind)
 
 
 def values_of(array: Any, name: str) -> np.ndarray:

@@ -20,7 +20,7 @@ from jaxte.lang.other_names import nearest
 from jaxte.lang.text import definition_text, text
 from jaxte.lang.walk import reads_of
 from jaxte.tensors.facts import Fact
-from jaxte.tensors.numbers import DEFAULTS, chosen, of_dtype, values_of
+from jaxte.tensors.numbers import DEFAULTS, chosen, default_dtype, of_dtype, values_of
 from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, same_extent, shape_text
 
 made_within: ContextVar[tuple[list[Tensor], ...]] = ContextVar("made_within", default=())
@@ -373,7 +373,7 @@ def of_array(array: Any, name: str, dtype: Any = None) -> Tensor:
     """See :func:`jaxte.tensors.inputs.constant`."""
     values = values_of(array, name)
     own = dtypes.dtype_name(values.dtype)
-    kind = DEFAULTS.get(own, own) if dtype is None else dtypes.dtype_name(dtype)
+    kind = default_dtype(own) if dtype is None else dtypes.dtype_name(dtype)
     values = of_dtype(values, kind, name)
     if values.size > LONGEST_LITERAL:
         held = _Held(_Array(values))

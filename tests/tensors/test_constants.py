@@ -116,6 +116,21 @@ def test_beside_64_bits_nothing_is_narrowed() -> None:
     assert (n + np.array([2**40])).dtype == "int64"
 
 
+@pytest.mark.parametrize("count", [3, 100])
+@pytest.mark.parametrize("given", [list, np.asarray, jnp.asarray])
+def test_64_bits_are_kept_where_jax_keeps_them(count: int, given: Any, rng: np.random.Generator) -> None:
+    values, x = rng.random(count), rng.random(count)
+    with jax.enable_x64(True):
+        own = te.function(
+            lambda X: te.compute((count,), lambda i: te.constant(given(values), "G")[i] * X[i], "y")
+        )
+        np.testing.assert_array_equal(own(x), values * x)
+        np.testing.assert_array_equal(jax.grad(lambda x: own(x).sum())(x), values)
+        assert te.constant(given(values)).dtype == "float64"
+        assert te.constant(given([1, 2])).dtype == "int64"
+    assert te.constant(values).dtype == "float32"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

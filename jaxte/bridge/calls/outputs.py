@@ -24,6 +24,7 @@ from jaxte.lang.errors import DefinitionError, FeedError
 from jaxte.lang.expr import Expr
 from jaxte.lang.text import text
 from jaxte.meaning.feeds import bind_sizes, check_feeds
+from jaxte.tensors.numbers import keep_wide_where
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
@@ -58,6 +59,9 @@ def plain_array(value: Any) -> Any:
 
 def x64_enabled() -> bool:
     return bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+
+
+keep_wide_where(x64_enabled)
 
 
 def canonical_dtype(value: Any, label: str) -> str:
