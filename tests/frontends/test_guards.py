@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.frontends.jaxpr.guards.rewrite import guarded
+from jaxte.frontends.jaxpr.plan.plan import steps_of
 from tests.frontends.steep_functions import LINE, STEEP
 
 
@@ -225,3 +229,22 @@ def test_a_mask_of_one_condition_is_no_array(rng: np.random.Generator) -> None:
     x = jnp.asarray(rng.uniform(0, 7, (512, 512)), "float32")
     text = jax.jit(te.grad(lambda x: jnp.sum(jnp.where(x > 1, jnp.log(x), 0.0)))).lower(x).as_text()
     assert "inlineable" not in text
+
+
+def test_what_many_choices_take_is_found_in_linear_time() -> None:
+    """Conditions were compared with all that were seen before: 2,500 of them took as long to trace as all the rest."""
+
+    def calls(steps: int) -> int:
+        def f(x: Any) -> Any:
+            for _ in range(steps):
+                x = x + jnp.where(x > 0, jnp.sqrt(jnp.where(x > -1, x, 1.0)), jnp.sin(x))
+            return jnp.sum(x)
+
+        closed = jax.make_jaxpr(f)(LINE)
+        slots, found = steps_of(closed)
+        with cProfile.Profile() as profile:
+            assert guarded(closed, [step for _, own in found for step in own], slots) is not None
+        return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+    few, many = calls(30), calls(120)
+    assert many < 4.3 * few

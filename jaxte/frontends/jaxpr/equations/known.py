@@ -32,12 +32,22 @@ def folded(eqn: Any, values: Sequence[Any], most: int = _MOST) -> list[Any]:
         return unknown
     with np.errstate(all="ignore"):
         try:
-            result = np.asarray(row(eqn.params, *values))
+            once = eqn.primitive.name in _ONE_BY_ONE
+            result = np.asarray(row(eqn.params, *(map(at_once, values) if once else values)))
         except (TypeError, ValueError, IndexError, OverflowError):
             return unknown
+        if once and result.ndim == len(out.aval.shape):
+            result = np.broadcast_to(result.astype(dtype, copy=False), out.aval.shape)
         if tuple(result.shape) != tuple(out.aval.shape):
             return unknown
-        return [result.astype(dtype)]
+        return [result.astype(dtype, copy=False)]
+
+
+def at_once(x: np.ndarray) -> np.ndarray:
+    """One of the positions that are views of the same element, along each dimension."""
+    if 0 not in x.strides:
+        return x
+    return x[tuple(slice(0, 1) if step == 0 else slice(None) for step in x.strides)]
 
 
 def _iota(p: Any) -> Any:
@@ -83,6 +93,8 @@ def _rem(p: Any, x: Any, y: Any) -> Any:
 
 
 def _select(p: Any, which: Any, *cases: Any) -> Any:
+    if len(cases) == 2:
+        return np.where(which, cases[1], cases[0])
     return (
         np.choose(np.broadcast_to(which.astype(np.int64), cases[0].shape), np.stack(cases))
         if len(cases) < 32
@@ -105,6 +117,22 @@ def _elementwise(fn: Callable[..., Any]) -> Callable[..., Any]:
     return lambda p, *values: fn(*values)
 
 
+_FUNCTIONS = {
+    **dict(
+        add="add",
+        sub="subtract",
+        mul="multiply",
+        neg="negative",
+        sign="sign",
+        abs="abs",
+        square="square",
+    ),
+    **dict(sin="sin", cos="cos", tan="tan", tanh="tanh", log="log", log1p="log1p", expm1="expm1"),
+    **dict(exp2="exp2", pow="power", atan2="arctan2", atan="arctan"),
+    **dict(floor="floor", ceil="ceil", max="maximum", min="minimum", sqrt="sqrt", exp="exp"),
+    **dict(eq="equal", ne="not_equal", lt="less", le="less_equal", gt="greater", ge="greater_equal"),
+    **{"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "not": "invert"},
+}
 _ROWS: dict[str, Callable[..., Any]] = {
     "iota": _iota,
     "broadcast_in_dim": _broadcast,
@@ -129,23 +157,6 @@ _ROWS: dict[str, Callable[..., Any]] = {
     "rsqrt": lambda p, x: 1 / np.sqrt(x),
     "clamp": _elementwise(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
     "integer_pow": lambda p, x: x ** p["y"] if p["y"] >= 0 else 1 / x ** -p["y"],
-    **{
-        name: _elementwise(getattr(np, function))
-        for name, function in {
-            **dict(
-                add="add",
-                sub="subtract",
-                mul="multiply",
-                neg="negative",
-                sign="sign",
-                abs="abs",
-                square="square",
-            ),
-            **dict(sin="sin", cos="cos", tan="tan", tanh="tanh", log="log", log1p="log1p", expm1="expm1"),
-            **dict(exp2="exp2", pow="power", atan2="arctan2", atan="arctan"),
-            **dict(floor="floor", ceil="ceil", max="maximum", min="minimum", sqrt="sqrt", exp="exp"),
-            **dict(eq="equal", ne="not_equal", lt="less", le="less_equal", gt="greater", ge="greater_equal"),
-            **{"and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "not": "invert"},
-        }.items()
-    },
+    **{name: _elementwise(getattr(np, function)) for name, function in _FUNCTIONS.items()},
 }
+_ONE_BY_ONE = frozenset([*_FUNCTIONS, "convert_element_type", "select_n"])

@@ -212,8 +212,8 @@ def _label(eqn: Any) -> str:
     return name.strip("_<>").removesuffix("_static") if name.isidentifier() else ""
 
 
-def known_array(value: Any) -> Any:
-    """The content of a constant, where it is there and small enough to be looked at."""
+def known_array(value: Any, most: int = 1 << 20) -> Any:
+    """The content of a constant, where it is there and has at most so many elements to be looked at."""
     if isinstance(value, jax.core.Tracer):  # asking a traced key where it lies is an error
         return None
     is_there = (
@@ -221,7 +221,7 @@ def known_array(value: Any) -> Any:
     )
     if is_there or isinstance(value, (np.ndarray, np.generic, int, float, bool)):
         try:
-            if np.size(value) <= 1 << 20 and np.dtype(getattr(value, "dtype", type(value))).kind in "biuf":
+            if np.size(value) <= most and np.dtype(getattr(value, "dtype", type(value))).kind in "biuf":
                 return np.asarray(value)
         except TypeError:
             return None

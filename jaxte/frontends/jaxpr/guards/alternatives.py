@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 
-import numpy as np
-
 from jaxte.frontends.jaxpr.equations.steps import Slot
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 
@@ -18,7 +16,7 @@ Need = frozenset[frozenset[int]]
 
 WHOLE: Need = frozenset([frozenset()])
 MASKS_MOVE = frozenset(["broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose"])
-_MOST_ALIKE = 3  # functions that two conditions are made by, one after the other, and are compared
+_MOST_ALIKE = 3  # functions that a condition is made by, one after the other, and is told from others by
 _REPEATED = frozenset([*ELEMENTWISE, *MASKS_MOVE])  # what makes conditions, and may be written twice
 _MOST = 12  # alternatives, and conditions of one, beyond which they are one condition of their own
 
@@ -76,14 +74,12 @@ def in_order(need: Need) -> list[frozenset[int]]:
     return sorted(need, key=sorted)
 
 
-def same(a: Slot, b: Slot, most: int = _MOST_ALIKE) -> bool:
-    """Whether two arrays are one, or made of the same by the same functions."""
-    if a is b:
-        return True
-    if a.known is not None and b.known is not None:
-        return np.array_equal(a.known, b.known)
-    if a.origin is None or b.origin is None or a.origin.name != b.origin.name or not most:
-        return False
-    if a.origin.name not in _REPEATED or a.origin.eqn.params != b.origin.eqn.params:
-        return False
-    return all(same(s, t, most - 1) for s, t in zip(a.origin.inputs, b.origin.inputs, strict=True))
+def made_of(slot: Slot, most: int = _MOST_ALIKE) -> Hashable:
+    """Equal for arrays that are one, or made of the same by the same functions."""
+    if slot.known is not None:
+        return slot.known.shape, str(slot.known.dtype), slot.known.tobytes()
+    made = slot.origin
+    if made is None or not most or made.name not in _REPEATED:
+        return slot
+    inputs = tuple(made_of(own, most - 1) for own in made.inputs)
+    return made.name, tuple(sorted(made.eqn.params.items())), slot.shape, inputs

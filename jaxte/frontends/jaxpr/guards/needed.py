@@ -15,7 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.guards.alternatives import WHOLE, Conditions, Need, in_order, same
+from jaxte.frontends.jaxpr.guards.alternatives import WHOLE, Conditions, Need, in_order, made_of
 from jaxte.frontends.jaxpr.guards.uses import (
     ONE_BY_ONE,
     Says,
@@ -60,7 +60,7 @@ class Needs:
     ) -> None:
         self._results = set(results)
         self._conditions = Conditions()
-        self._choices: dict[Hashable, list[Slot]] = {}
+        self._choices: dict[Hashable, Slot] = {}
         self._need = {slot: self._only(slot) for slot in partly}
         self._multiplied: set[Slot] = set()
         self._whole: set[Slot] = set()
@@ -146,11 +146,7 @@ class Needs:
 
     def _choice(self, by: Slot) -> Slot:
         """What choices are made by: the first array that is made of the same."""
-        listed = self._choices.setdefault((by.shape, by.origin and by.origin.name), [])
-        found = next((own for own in listed if same(own, by)), by)
-        if found is by:
-            listed.append(by)
-        return found
+        return self._choices.setdefault(made_of(by), by)
 
     def _reads_in_whole(self, use: Use) -> bool:
         out = use.step.outputs[0]

@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of
-from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE, same
+from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE, made_of
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.uses import STEEP, Says, of_repeated
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
@@ -100,7 +100,8 @@ def _moves(operand: Slot, says: Says | None, most: int = _MOST_BETWEEN) -> bool:
 
 def _at_case(choice: Step, case: int, says: Says | None) -> Says | None:
     """Which of ``says`` are left to ask where ``choice`` takes its operand number ``case``."""
-    asked = next((own for own in says or () if same(choice.inputs[0], own)), None)
+    by = made_of(choice.inputs[0])
+    asked = next((own for own in says or () if made_of(own) == by), None)
     if says is None or asked is None or says[asked] is None:
         return says
     return {own: c for own, c in says.items() if own is not asked} if says[asked] == case else None

@@ -20,6 +20,7 @@ from jaxte.frontends.jaxpr.equations.steps import Refused, Slot, Step, flat, has
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
 from jaxte.frontends.jaxpr.loops.budget import within
 from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
+from jaxte.frontends.jaxpr.narrow.bands import banded
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
@@ -138,7 +139,8 @@ class Planner:
         if instead is not None:
             closed = instead.closed
             slots, found = steps_of(closed)
-        asked = {guarded: self.safe and not divided, narrowed: narrows and not divided}
+        apart = narrows and not divided
+        asked = {banded: apart, guarded: self.safe and not divided, narrowed: apart}
         for rewrite in (rewrite for rewrite, is_asked in asked.items() if is_asked):
             other = rewrite(closed, [step for _, steps in found for step in steps], slots)
             if other is not None:

@@ -1,0 +1,124 @@
+"""Arrays over all pairs of rows and columns: known ones and the blocks of those that take a band, and which dimensions of an operand the rows and columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from jaxte.frontends.jaxpr.equations.dimensions import dimensions
+from jaxte.frontends.jaxpr.equations.known import folded
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step, known_array
+from jaxte.frontends.jaxpr.narrow.blocks import LEAST, Blocks, blocks_of
+from jaxte.frontends.jaxpr.rules.shape import runs_of_equal_size
+from jaxte.lang.graphs import ordered
+
+_LARGEST, _LARGEST_OF_FLOATS = 1 << 24, 1 << 22  # elements of an array of pairs that is looked at
+_LARGEST_REPEATED = 1 << 28  # of one that repeats it
+
+
+class Known:
+    """Arrays that no argument moves, computed when they are asked for."""
+
+    def __init__(self, steps: Sequence[Step], given: Mapping[Slot, Any]) -> None:
+        masks = {slot: c for slot, c in given.items() if slot.known is None and slot.dtype == "bool"}
+        found = {slot: known_array(c, _LARGEST) for slot, c in masks.items()}
+        self._values: dict[Slot, Any] = {slot: value for slot, value in found.items() if value is not None}
+        self._free: set[Slot] = set(self._values)
+        for step in steps:
+            if len(step.outputs) == 1 and not step.eqn.effects and all(map(self.has, step.inputs)):
+                self._free.add(step.outputs[0])
+
+    def has(self, slot: Slot) -> bool:
+        """Whether arguments do not move an array, as far as its equations say."""
+        return slot.known is not None or slot in self._free
+
+    def value(self, slot: Slot) -> np.ndarray | None:
+        """What such an array holds; None where there is no row for one of its equations."""
+        for own in ordered([slot], lambda s: () if self._there(s) is not None else self._makers(s)):
+            if own not in self._values:
+                values = [self._there(s) for s in self._makers(own)]
+                missing = own.origin is None or any(v is None for v in values)
+                self._values[own] = None if missing else folded(own.origin.eqn, values, _LARGEST_REPEATED)[0]  # type: ignore[union-attr]
+        return self._there(slot)
+
+    def pairs(self, slot: Slot) -> np.ndarray | None:
+        """An array of pairs with their dimensions first, and one position of others that repeat it."""
+        pair = pair_of(slot)
+        value = self.value(slot) if pair is not None else None
+        if pair is None or value is None:
+            return None
+        moved = np.moveaxis(value, pair, (0, 1))
+        once = (slice(0, 1) if step == 0 else slice(None) for step in moved.strides[2:])
+        return moved[(slice(None), slice(None), *once)]
+
+    def _makers(self, slot: Slot) -> Sequence[Slot]:
+        return () if slot.origin is None or slot.known is not None else slot.origin.inputs
+
+    def _there(self, slot: Slot) -> Any:
+        return self._values.get(slot) if slot.known is None else np.asarray(slot.known)
+
+
+def candidates(steps: Sequence[Step], known: Known) -> Iterator[tuple[Blocks, bool]]:
+    """The blocks of each known mask of pairs, with its rows first, or ``turned``, with its columns first."""
+    tried: set[Slot] = set()
+    asked: set[tuple[Blocks, bool]] = set()
+    for step in steps:
+        read = () if any(map(known.has, step.outputs)) else filter(known.has, step.inputs)
+        for slot in map(_before_repeats, read):
+            value = None if slot in tried else known.pairs(slot)
+            tried.add(slot)
+            if value is None:
+                continue
+            taken = value != value[0, -1]  # which is furthest from the diagonal
+            mask = taken.any(tuple(range(2, taken.ndim)))
+            for turned in (False, True):
+                blocks = blocks_of(mask.T if turned else mask)
+                if blocks is not None and (blocks, turned) not in asked:
+                    asked.add((blocks, turned))
+                    yield blocks, turned
+
+
+def _before_repeats(slot: Slot) -> Slot:
+    while slot.origin is not None and slot.origin.name == "broadcast_in_dim" and len(slot.origin.inputs) == 1:
+        slot = slot.origin.inputs[0]
+    return slot
+
+
+def pair_of(slot: Slot) -> tuple[int, int] | None:
+    """The dimensions of an array of pairs, the last two of several positions."""
+    found = [d for d, extent in enumerate(slot.shape) if extent != 1][-2:]
+    if len(found) != 2 or min(slot.shape[d] for d in found) < LEAST:
+        return None
+    is_mask = slot.dtype == "bool"
+    own = prod(slot.shape[d] for d in found) if is_mask else prod(slot.shape)
+    return (found[0], found[1]) if own <= (_LARGEST if is_mask else _LARGEST_OF_FLOATS) else None
+
+
+def labels_of(step: Step) -> list[list[Hashable]] | None:
+    """For each operand, what its dimensions are: those of the result by number, and what is summed; None of one position."""
+    if step.name == "reshape" and len(step.inputs) == 1 and step.eqn.params.get("dimensions") is None:
+        runs = runs_of_equal_size(step.inputs[0].shape, step.outputs[0].shape)
+        alone = {own[0]: made[0] for own, made in runs if len(own) == len(made) == 1}
+        return [[alone.get(d, (d,)) for d in range(len(step.inputs[0].shape))]]
+    found = dimensions(step.eqn) if len(step.outputs) == 1 and not step.eqn.effects else None
+    if found is None:
+        return None
+    summed = step.eqn.params["dimension_numbers"][0] if step.name == "dot_general" else None
+
+    def label(n: int, d: int, own: int | None) -> Hashable:
+        if own is not None or step.inputs[n].shape[d] == 1:
+            return own
+        return (d if summed is None else list(summed[n]).index(d),)
+
+    return [[label(n, d, own) for d, own in enumerate(dims)] for n, dims in enumerate(found)]
+
+
+Roles = list[tuple[int | None, int | None]]
+"""The dimensions of rows and of columns of each operand."""
+
+
+def roles_of(labels: list[list[Hashable]], row: Hashable, column: Hashable) -> Roles:
+    return [tuple(own.index(x) if x in own else None for x in (row, column)) for own in labels]  # type: ignore[misc]
