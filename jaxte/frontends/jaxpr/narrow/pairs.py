@@ -74,6 +74,8 @@ def candidates(steps: Sequence[Step], known: Known) -> Iterator[tuple[Blocks, bo
                 continue
             taken = value != value[0, -1]  # which is furthest from the diagonal
             mask = taken.any(tuple(range(2, taken.ndim)))
+            if mask.sum(1).max() <= 1:
+                continue  # a diagonal of a product is a sum, which is less than any block
             for turned in (False, True):
                 blocks = blocks_of(mask.T if turned else mask)
                 if blocks is not None and (blocks, turned) not in asked:
