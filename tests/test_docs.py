@@ -20,8 +20,6 @@ import pytest
 import jaxte as te
 from jaxte.lang import functions
 
-pytestmark = pytest.mark.usefixtures("optimised")
-
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
@@ -60,8 +58,8 @@ _FLOAT = re.compile(r"-?\d+\.\d*(?:e[-+]\d+)?")
 
 
 def words(output: str) -> str:
-    """What is printed but for numbers, and for the spaces that align them."""
-    return re.sub(r"(?<=\S) +", " ", _FLOAT.sub("#", _COUNTS.sub("XLA", output)))
+    """What is printed but for numbers, and for the spaces that align them and fill them up."""
+    return re.sub(r" +(?=[\],])", "", re.sub(r"(?<=\S) +", " ", _FLOAT.sub("#", _COUNTS.sub("XLA", output))))
 
 
 def numbers(output: str) -> list[float]:
