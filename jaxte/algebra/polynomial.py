@@ -21,6 +21,7 @@ from jaxte.tensors.tensor import Compute, Tensor
 Monomial = tuple[tuple[Expr, int], ...]  # factors with exponents, in a fixed order
 Polynomial = dict[Monomial, Fraction]
 
+_MOST_PRODUCTS = 96  # of terms with terms, before like ones meet: a product of larger sums stays a product
 _MOST_TERMS = 24  # of a power written out, which otherwise grows with each factor
 _MOST_NODES = 1000  # of one expansion
 
@@ -163,7 +164,7 @@ class Expansion:
         return Reduce(builtin_reducer("sum", body.dtype), (body,), fixed, TRUE)
 
     def _multiply(self, a: Polynomial, b: Polynomial) -> Polynomial:
-        if len(a) * len(b) > _MOST_TERMS * 4:
+        if len(a) * len(b) > _MOST_PRODUCTS:
             raise TooLarge
         result: Polynomial = {}
         for m, c in a.items():

@@ -24,6 +24,7 @@ from jaxte.sets.intervals import extent_of, known, reach
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.tensor import Compute, Tensor
 
+_APART = 4  # times as many lines as a step reads, between the first and the last of them: further apart they do not lie side by side
 _LARGER = 8  # times that the straight array may be as large as the one that is read: its lines are longer than a step needs where the slope is steep
 
 
@@ -112,7 +113,7 @@ def _is_short(place: Linear, clock: Axis) -> bool:
     ends = reach(rest)
     if ends is None or reach(place) is None or any(not isinstance(a, Axis) for a in place.terms):
         return False
-    return ends[1] - ends[0] < 4 * prod(extent_of(a.extent) for a in free_axes(from_linear(rest)))
+    return ends[1] - ends[0] < _APART * prod(extent_of(a.extent) for a in free_axes(from_linear(rest)))
 
 
 def _ends(lines: Sequence[_Line]) -> tuple[int, int]:

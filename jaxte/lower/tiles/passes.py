@@ -31,6 +31,7 @@ from jaxte.lower.tiles.tiling import Tiles
 from jaxte.sets.intervals import known as fixed
 from jaxte.tensors.tensor import Compute, Tensor
 
+_VECTOR = 8  # positions, of which a block of two or more is made of whole ones where nothing divides
 _TRIED = 64  # positions of a block while passes are sought
 
 
@@ -144,7 +145,7 @@ def _even(extent: int, most: int) -> int:
     """A number of positions, at most half of them and at most ``most``: one that divides, if it is above half of that."""
     most = max(1, min(most, -(-extent // 2)))
     divisor = next((d for d in range(most, most // 2, -1) if extent % d == 0), 0)
-    return divisor or (most // 8 * 8 if most >= 16 else most)
+    return divisor or (most // _VECTOR * _VECTOR if most >= 2 * _VECTOR else most)
 
 
 def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compute]:

@@ -28,6 +28,10 @@ from jaxte.frontends.jaxpr.gains.sums import (
     sums_shifts,
 )
 
+_OVERLAP = (
+    4  # parts in which an element stands, on average, from which on a product with them is one with a band
+)
+_MOST_MOVES = 8  # between such a product and the gather that makes its parts
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 # reads of a row of a table by pairs, above which it is left: 0.4 to 0.6 of JAX's speed where it is added at 64, in products at 124
 _MOST_READS, _MOST_ADDED = 64, 32
@@ -266,12 +270,12 @@ def _is_broadcast(slot: Slot) -> bool:
 
 def _is_framed(slot: Slot) -> bool:
     """Whether an array holds overlapping parts of another one, so that a product with it is a banded product."""
-    for _ in range(8):
+    for _ in range(_MOST_MOVES):
         step = slot.origin
         if step is None or not step.inputs:
             return False
         if step.name == "gather":
-            return _positions_known(step) and elements(slot) > 4 * elements(step.inputs[0])
+            return _positions_known(step) and elements(slot) > _OVERLAP * elements(step.inputs[0])
         if step.name not in MOVES:
             return False
         slot = step.inputs[0]

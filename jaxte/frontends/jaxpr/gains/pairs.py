@@ -15,6 +15,7 @@ _SEVERAL = 1 << 15  # differences, with fewer of which both take some ten micros
 _MANY = 1 << 21  # pairs that JAX should rather not hold
 _SMOOTH = frozenset(["integer_pow", "square", "mul", "div"])
 _CHEAP = _SMOOTH | {"add", "sub", "neg", "abs", "max", "min"}
+_REPEATED = 4  # times that an element is repeated for its pairs, at least; of fewer, the pairs are hardly more than what is given
 _MOST_CHEAP = 4  # functions of differences before they are added
 _EXTREMA = frozenset(["reduce_max", "reduce_min", "argmax", "argmin"])
 
@@ -38,7 +39,7 @@ def is_pairwise(step: Step) -> bool:
         if len(readers) < 2 and elements(out) < _MANY and not _has_nearest_of_few(out):
             return False
     sources = [elements(before_broadcast(slot)) for slot in step.inputs]
-    return all(4 * s <= elements(step.outputs[0]) and s > 1 for s in sources)
+    return all(_REPEATED * s <= elements(step.outputs[0]) and s > 1 for s in sources)
 
 
 def _is_of_few_coordinates(slot: Slot) -> bool:

@@ -15,6 +15,7 @@ from jaxte.frontends.jaxpr.loops.masks import Masks, Tables
 from jaxte.frontends.jaxpr.loops.tracked import Source, Tracked, Unclear, tracked
 
 _ADDS = ("add", "add_any", "sub")
+_NOT_MUCH_MORE = 4  # times as many elements as the array has along the axis that moves, which all steps read together
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,4 +207,4 @@ def _is_small(access: Access, moving: Sequence[int], steps: int) -> bool:
         return True
     if len(moving) > 1 or any(s is not None and s.outer for s in starts):
         return False
-    return steps * access.sizes[moving[0]] <= 4 * access.array.aval.shape[moving[0]]
+    return steps * access.sizes[moving[0]] <= _NOT_MUCH_MORE * access.array.aval.shape[moving[0]]

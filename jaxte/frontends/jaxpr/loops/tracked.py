@@ -16,6 +16,8 @@ from jaxte.frontends.jaxpr.loops.masks import Masks
 
 _MOST_ROWS = 1 << 22  # rows of a relation that is held as sorted numbers: 32 MB
 _WIDEST = 8  # rows that are read at once, of those that were written
+_MOST_KEYS = 1 << 62  # of a row and a step, which are one integer of 64 bits
+_FEW_STEPS = 4  # for which a row is handed on, however long it is
 _LONGEST = 64  # numbers handed on for reads of some steps ago, where they are more than rows of four
 
 
@@ -150,7 +152,7 @@ class _Reading:
         self.least = [min(int(s[n].numbers.min()) for s in every) for n in range(len(axes))]
         tops = [max(int(s[n].numbers.max()) for s in every) + _WIDEST for n in range(len(axes))]
         self.spans = [top - low + 1 for top, low in zip(tops, self.least, strict=True)]
-        if prod(self.spans) > _MOST_ROWS or prod(self.spans) * (self.steps + 2) > 1 << 62:
+        if prod(self.spans) > _MOST_ROWS or prod(self.spans) * (self.steps + 2) > _MOST_KEYS:
             raise Unclear("too many rows")
         self.period = self.steps * len(writes) + 1
         self.keys = [self._keys([_start(w, d) for d in axes]) * self.period for w in writes]
@@ -292,7 +294,7 @@ class _Reading:
 def _lag(array: Tracked, write: int) -> int:
     """How many steps ago a row is read at most."""
     lag = max((g for s in array.sources for w, g, _ in s.written if w == write), default=0)
-    if lag > 4 and lag * array.row_size > _LONGEST:
+    if lag > _FEW_STEPS and lag * array.row_size > _LONGEST:
         raise Unclear(f"rows of {lag} steps ago are read, which would be handed on")
     return lag
 
