@@ -15,7 +15,7 @@ from jaxte.frontends.jaxpr.loops.masks import Masks, Tables
 from jaxte.frontends.jaxpr.loops.tracked import Source, Tracked, Unclear, tracked
 
 _ADDS = ("add", "add_any", "sub")
-_NOT_MUCH_MORE = 4  # times as many elements as the array has along the axis that moves, which all steps read together
+_NOT_MUCH_MORE = 4  # times the elements along the axis that moves, which all steps together read
 
 
 @dataclass(frozen=True, eq=False)
