@@ -148,6 +148,7 @@ LAYERS = (
     "autodiff",
     "derivatives.overrides",
     "derivatives.rebuilt",
+    "derivatives.begun",
     "derivatives.recurrent",
     "derivatives.linearity",
     "derivatives.same_places",

@@ -192,7 +192,30 @@ def beside(d, a):
     return d
 
 
-@pytest.mark.parametrize("fn, more", [(shortest, ()), (widest, ()), (upwards, ()), (beside, (0.3,))])
+def pivoted(d):
+    """The element where the row and the column meet is read in itself; its reads are at ``i`` where that is ``k``."""
+    n = d.shape[0]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                d[i, j] += np.sin(d[k, j] / d[k, k])
+    return d
+
+
+def jordan(d):
+    """An elimination of all rows, in place, by what is there by then."""
+    n = d.shape[0]
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                d[i, j] -= 0.1 * d[i, k] * d[k, j] / d[k, k]
+    return d
+
+
+STEPS = [(shortest, ()), (widest, ()), (upwards, ()), (beside, (0.3,)), (pivoted, ()), (jordan, ())]
+
+
+@pytest.mark.parametrize("fn, more", STEPS)
 def test_a_step_in_place_that_reads_its_own_row_and_column_is_one_step(x64, rng, fn, more) -> None:
     """Each iteration was one before, and kept the matrix: 216,000 steps of 60 x 60, which were refused."""
     assert_nodes_agree(fn, [rng.uniform(1, 9, size=(5, 5)), *more])

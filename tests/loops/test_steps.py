@@ -115,7 +115,18 @@ def test_an_addition_right_behind_a_write_is_part_of_it() -> None:
     assert "dynamic_update_slice" in step and "n - 1" not in step
     assert "jnp.where(" not in forward.rsplit("lax.scan(", 1)[1]  # the result is what is handed on
     (loop,) = re.findall(r"lax\.scan\(.*", backward)
-    assert loop.count("jnp.zeros(") == 1
+    assert (
+        "(du_last_step, (du_init[0], jnp.zeros((8, 8), jnp.float32))," in loop
+    )  # it adds up the gradient of p
+
+
+def test_a_choice_by_the_first_step_stands_within_others() -> None:
+    """What is there before the loop is handed to its first step, though a row is set by data in each; and what is read beside an element, too."""
+    fields = (np.ones((9, 8), "float32") for _ in range(3))
+    source = str(te.source(te.loops(fdtd_2d), 5, *fields, np.ones(5, "float32")))
+    for half in source.split("def backward"):
+        step = half.split("_step(")[1].split("lax.scan")[0]
+        assert step.count("jnp.where(") == 1 and "t - 1" not in step and "t == " not in step
 
 
 def scaled(a, x):

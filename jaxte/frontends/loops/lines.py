@@ -17,10 +17,12 @@ from dataclasses import dataclass
 
 from jaxte.frontends.loops.clocks import Clocks, Edge, Lag, Nest
 from jaxte.frontends.loops.program import Equation, Stand
-from jaxte.lang.expr import Axis, Const, Expr, Read, conjunction
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.walk import free_axes, reads_of, substitute
-from jaxte.sets.affine import normal
+from jaxte.lang.operators import SELECT
+from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute, with_indices
+from jaxte.sets.affine import linear, normal
+from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.index_forms import is_index
 from jaxte.tensors.recurrences.earlier import decided
 
@@ -72,6 +74,8 @@ def own_lines(
     if len(outer) != 1 or any(e.statement is None or len(e.axes) < 2 for e in block):
         return None
     before = {e: e.body for e in block}
+    for equation in block:
+        equation.says(_by_clock(equation.body, equation.axes[0]))
     lines: dict[tuple[Equation, _Fixed], Equation] = {}
     waiting = list(block)
     while waiting and len(lines) <= _MOST * len(block):
@@ -81,7 +85,8 @@ def own_lines(
             for read in _reads(reader, target):
                 fixed = _fixed_places(read, reader.axes[0], target.axes[0])
                 if fixed and (target, fixed) not in lines:
-                    lines[target, fixed] = _own_line(target, before[target], dict(fixed))
+                    own = _by_clock(before[target], target.axes[0])
+                    lines[target, fixed] = _own_line(target, own, dict(fixed))
                     waiting.append(lines[target, fixed])
                 if fixed:
                     rest = [i for n, i in enumerate(read.indices) if n not in dict(fixed)]
@@ -92,6 +97,34 @@ def own_lines(
         for equation, body in before.items():
             equation.says(body)
     return clocks
+
+
+def _by_clock(body: Expr, clock: Axis) -> Expr:
+    """``body`` with positions in terms of the ``clock`` where a condition says that an axis is a fixed number of places from it."""
+
+    def rule(node: Expr) -> Expr:
+        match node:
+            case Call(op, (test, taken, other)) if op is SELECT:
+                table: dict[Expr, Expr] = {}
+                for axis in free_axes(test):
+                    if axis is not clock and (at := _fixed_by(test, axis, clock)) is not None:
+                        table[axis] = at
+                moved = with_indices(taken, lambda i: normal(substitute(i, table)) if is_index(i) else i)
+                return call(SELECT, test, moved, other) if table else node
+        return node
+
+    return rewrite(body, rule)
+
+
+def _fixed_by(test: Expr, axis: Axis, clock: Axis) -> Expr | None:
+    """What ``axis`` is where ``test`` holds, in terms of the ``clock``."""
+    for condition in conjuncts(test):
+        forms = nonnegative_forms(condition)
+        for form in forms if len(forms) == 2 else ():
+            rest = form - linear(axis - clock)
+            if rest.is_constant:
+                return normal(clock - int(rest.constant))
+    return None
 
 
 def _fixed_places(read: Read, clock: Axis, shown: Axis) -> _Fixed:

@@ -110,7 +110,7 @@ def _later(row: Row, states: Collection[Tensor]) -> Expr | None:
     clock = row.clock
     beyond = Axis(clock.name, 1, clock.hi)
     axes = [beyond if a is clock else a for a in row.axes]
-    own = _simplified(decided(substitute(row.body, {clock: beyond})), axes, [])
+    own = simplified(decided(substitute(row.body, {clock: beyond})), axes, [])
     table: dict[Expr, Expr] = {}
     for read in reads_of(own):
         if read.tensor in states:
@@ -124,19 +124,19 @@ def _later(row: Row, states: Collection[Tensor]) -> Expr | None:
 def _at(row: Row, number: Expr) -> Expr:
     """``row`` at one step."""
     own = decided(substitute(row.body, {row.clock: number}))
-    return _simplified(own, [a for a in row.axes if a is not row.clock], [])
+    return simplified(own, [a for a in row.axes if a is not row.clock], [])
 
 
-def _simplified(body: Expr, axes: Sequence[Axis], given: Sequence[Expr]) -> Expr:
+def simplified(body: Expr, axes: Sequence[Axis], given: Sequence[Expr]) -> Expr:
     """``body`` where ``given`` holds, without choices that this decides."""
     match body:
         case Call(op, (test, taken, other)) if op is SELECT and not reads_of(test):
             inside, outside = [*given, test], [*given, logical_not(test)]
             if IntegerSet(axes, inside).is_empty():
-                return _simplified(other, axes, given)
+                return simplified(other, axes, given)
             if IntegerSet(axes, outside).is_empty():
-                return _simplified(taken, axes, given)
-            return select(test, _simplified(taken, axes, inside), _simplified(other, axes, outside))
+                return simplified(taken, axes, given)
+            return select(test, simplified(taken, axes, inside), simplified(other, axes, outside))
     return body
 
 

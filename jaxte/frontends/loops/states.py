@@ -20,7 +20,7 @@ from jaxte.sets.intervals import at_most, highest, index_stays_in, lowest, nonne
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.node import State
 from jaxte.tensors.recurrences.starts import guarded_read
-from jaxte.tensors.shapes import as_extent
+from jaxte.tensors.shapes import Extent, as_extent
 from jaxte.tensors.tensor import Compute
 
 
@@ -152,11 +152,14 @@ def _of_first(node: Expr, states: Sequence[State]) -> Read | None:
     """The read of a state one step ago, where ``node`` chooses between it and another value by whether there is such a step."""
     if not isinstance(node, Call) or node.op is not SELECT:
         return None
-    test, taken, _ = node.args
+    test, taken, other = node.args
     if not isinstance(taken, Read) or not among(taken.tensor, states):
         return None
     places = zip(taken.indices[1:], taken.tensor.shape[1:], strict=True)
-    if not all(isinstance(i, Axis) or (is_index(i) and index_stays_in(i, as_expr(e))) for i, e in places):
+    if not all(
+        isinstance(i, Axis) or (is_index(i) and (index_stays_in(i, as_expr(e)) or _is_place_of(other, i, e)))
+        for i, e in places
+    ):
         return None
     if not isinstance(test, Call) or test.op is not GREATER_EQUAL:
         return None
@@ -165,6 +168,17 @@ def _of_first(node: Expr, states: Sequence[State]) -> Read | None:
         return None
     rest = found - own
     return taken if rest.is_constant and not rest.constant else None
+
+
+def _is_place_of(other: Expr, index: Expr, extent: Extent) -> bool:
+    """Whether ``other`` is read at ``index``, of as many positions: it is in range where that is evaluated."""
+    while isinstance(other, Call) and other.op.name == "cast":
+        (other,) = other.args
+    return isinstance(other, Read) and any(
+        normal(i) is normal(index) and as_expr(e) is as_expr(extent)
+        for i, e in zip(other.indices, other.tensor.shape, strict=True)
+        if is_index(i)
+    )
 
 
 def _moved(body: Expr, table: Mapping[Expr, Expr]) -> Expr:

@@ -12,6 +12,7 @@ from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
 from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.dataflow import Dataflow
+from jaxte.frontends.loops.firsts import with_firsts_inside
 from jaxte.frontends.loops.given import Made, give_gradient
 from jaxte.frontends.loops.lines import with_lines
 from jaxte.frontends.loops.nests import Nesting
@@ -250,7 +251,8 @@ class _Making:
     def _close(
         self, block: Sequence[Equation], own: Mapping[Equation, Timed], bodies: Mapping[Equation, Expr]
     ) -> None:
-        rows = rotated([Row(own[e].state, own[e].axes, bodies[e], own[e].domain) for e in block])
+        plain = [Row(own[e].state, own[e].axes, bodies[e], own[e].domain) for e in block]
+        rows = rotated([with_firsts_inside(row, {r.state for r in plain}) for row in plain])
         states = tuple(row.state for row in rows)
         started = with_starts([row.body for row in rows], states)
         definitions = [replace(row, body=body).definition() for row, body in zip(rows, started, strict=True)]

@@ -32,6 +32,7 @@ from jaxte.lower.recurrences.found_again import found_again
 from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
 from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.recurrences.rows import rows_in_loops
+from jaxte.lower.recurrences.shared_sums import shared_sums
 from jaxte.lower.recurrences.slanted import straightened
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
@@ -78,6 +79,7 @@ def within_loops(
     again = frozenset(t for group in kept_in(given) for t in group.tensors)
     changed = renewed(changed, made_in_steps(reached(), given, again))
     cut = {t.group for t in made() if isinstance(t, Kept)}
+    changed = renewed(changed, shared_sums(reached(), given))
     changed = renewed(changed, sums_in_loops(reached(), given, frozenset(made()), policy, again, cut))
     if again:
         changed = renewed(changed, rows_in_loops(reached(), given, again))

@@ -1,0 +1,84 @@
+"""Sums over the positions of a loop that are one sum at several places."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxte as te
+
+pytestmark = pytest.mark.usefixtures("x64")
+
+
+def pushed(u0, p):
+    """Each step reads ``p`` at both sides, around the end."""
+
+    def step(u, t, i):
+        return te.sin(u[t - 1, i]) + p[(i + 1) % 40] - 0.5 * p[(i - 1) % 40]
+
+    u = te.recurrence((9, 40), step, init=u0)
+    return te.compute((40,), lambda i: u[8, i])
+
+
+def pushed_by_hand(u0, p):
+    force = jnp.roll(p, -1) - 0.5 * jnp.roll(p, 1)
+    return lax.fori_loop(0, 9, lambda _, u: jnp.sin(u) + force, u0)
+
+
+def windows(u0, p):
+    """At neighbours, where they are there."""
+
+    def step(u, t, i):
+        left, right = te.select(i >= 1, p[i - 1], 0.0), te.select(i < 39, p[i + 1], 0.0)
+        return te.sin(u[t - 1, i]) + left - 0.5 * right
+
+    u = te.recurrence((9, 40), step, init=u0)
+    return te.compute((40,), lambda i: u[8, i])
+
+
+def windows_by_hand(u0, p):
+    force = jnp.pad(p[:-1], (1, 0)) - 0.5 * jnp.pad(p[1:], (0, 1))
+    return lax.fori_loop(0, 9, lambda _, u: jnp.sin(u) + force, u0)
+
+
+def products(u0, p):
+    """A sum of products, at two places."""
+
+    def step(u, t, i):
+        return te.sin(u[t - 1, i]) * p[(i + 1) % 40] + te.sin(u[t - 1, (i + 2) % 40]) * p[(i + 3) % 40]
+
+    u = te.recurrence((9, 40), step, init=u0)
+    return te.compute((40,), lambda i: u[8, i])
+
+
+def products_by_hand(u0, p):
+    def step(_, u):
+        own = jnp.sin(u)
+        return own * jnp.roll(p, -1) + jnp.roll(own, -2) * jnp.roll(p, -3)
+
+    return lax.fori_loop(0, 9, step, u0)
+
+
+CASES = {
+    "around the end": (pushed, pushed_by_hand),
+    "windows": (windows, windows_by_hand),
+    "products": (products, products_by_hand),
+}
+ARGS = [np.random.default_rng(n).normal(size=40) for n in range(2)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_gradients(name):
+    own, by_hand = te.function(CASES[name][0]), CASES[name][1]
+    found, known = (
+        jax.jit(jax.grad(lambda *a, f=f: jnp.cos(f(*a)).sum(), (0, 1)))(*ARGS) for f in (own, by_hand)
+    )
+    for a, b in zip(found, known, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["around the end", "windows"])
+def test_it_is_added_up_once(name):
+    backward = te.source(te.function(CASES[name][0]), *ARGS).split("def backward")[1]
+    assert backward.count("_total = ") == 1 and backward.count("jnp.sum(") == 1
