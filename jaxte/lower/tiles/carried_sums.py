@@ -43,6 +43,7 @@ class Running:
         position: the one in the tiles' axis that a term reads, an index expression.
         extent: of the tiles' axis.
         waste: how many times as many points as the reduction has the parts have.
+        skewed: the reduction over other axes, of which the position is one of the result's.
     """
 
     wholes: tuple[Compute, ...]
@@ -50,10 +51,11 @@ class Running:
     position: Expr
     extent: int
     waste: float
+    skewed: Reduce | None = None
 
     @property
     def node(self) -> Reduce:
-        node = self.wholes[0].body
+        node = self.wholes[0].body if self.skewed is None else self.skewed
         assert isinstance(node, Reduce)
         return node
 
@@ -110,16 +112,39 @@ def runnings(wholes: tuple[Compute, ...], inside: Members[Any]) -> Iterator[Runn
     if not all(known(a.extent) is not None for a in (*axes, *node.axes)):
         return
     found: list[Running] = []
-    for position, extent in dict(_positions(node, inside)).items():
-        form = linear(position)
-        for axis in (*node.axes, *axes):
-            if abs(form.coefficient(axis)) != 1 or (among(axis, axes) and len(free_axes(position)) == 1):
-                continue
-            others = [a for a in (*axes, *node.axes) if a is not axis]
-            waste = points(others) * extent / max(1, points((*axes, *node.axes)))
-            if waste <= MOST_WASTE and extent > 0:
-                found.append(Running(wholes, axis, position, extent, waste))
+    for skewed in (None, *_skewed(node, inside)):
+        own = node if skewed is None else skewed
+        for position, extent in dict(_positions(own, inside)).items():
+            form = linear(position)
+            for axis in (*own.axes, *axes) if skewed is None else axes:
+                if abs(form.coefficient(axis)) != 1 or (among(axis, axes) and len(free_axes(position)) == 1):
+                    continue
+                others = [a for a in (*axes, *own.axes) if a is not axis]
+                waste = points(others) * extent / max(1, points((*axes, *own.axes)))
+                if waste <= MOST_WASTE and extent > 0:
+                    found.append(Running(wholes, axis, position, extent, waste, skewed))
     yield from sorted(found, key=lambda r: r.waste)
+
+
+def _skewed(node: Reduce, inside: Members[Any]) -> Iterator[Reduce]:
+    """``sum over i of ds[i, i - d]`` as ``sum over j of ds[j + d, j]``, whose rows are positions of blocks to which the result adds up along its own axis."""
+    read = next((r for r in reads_of(node) if r.tensor in inside), None)
+    if read is None or not all(map(is_index, read.indices)):
+        return
+    rows = [axis for axis in node.axes if among(axis, read.indices)]
+    for index, extent in zip(read.indices, read.tensor.shape, strict=True):
+        form = linear(index)
+        for axis in rows:
+            sign = form.coefficient(axis)
+            if abs(sign) != 1 or not isinstance(extent, int) or len(free_axes(index)) < 2:
+                continue
+            own = Axis(axis.name, 0, extent, reduction=True)
+            row = normal(sign * (own - from_linear(form.without(axis))))
+            axes = [own if a is axis else a for a in node.axes]
+            inside_too = [row >= axis.lo, row < axis.hi]
+            where = conjunction([*(substitute(c, {axis: row}) for c in conjuncts(node.where)), *inside_too])
+            exprs = [straightened(substitute(e, {axis: row})) for e in node.exprs]
+            yield Reduce(node.reducer, exprs, axes, straightened(where), node.position)
 
 
 def _positions(node: Reduce, inside: Members[Any]) -> Iterator[tuple[Expr, int]]:
