@@ -93,6 +93,7 @@ class Platform:
         copies_for_products: products of matrices and vectors are calls that read arrays, so that two of them share one
             (products of sums over rows and over columns).
         fuses_places: the places of maxima are fused into what reads them, and computed for each element (maxima by comparisons).
+        computes_positions: positions of gathers are computed in the loop of each, one after the other and not in vectors (rounded positions are arrays).
         fuses_pads: a padded array is read in the loop that pads it (windows padded apart).
         convolves_alone: a convolution of two dimensions uses other cores for many output features only (a product for each image).
         combines_singly: a reduction of several arrays at once takes one element after the other, with a branch for each value (a pass for
@@ -164,6 +165,7 @@ class Platform:
     drops_barriers: bool = False
     copies_for_products: bool = False
     fuses_places: bool = False
+    computes_positions: bool = False
     fuses_pads: bool = False
     convolves_alone: bool = False
     combines_singly: bool = False
@@ -250,6 +252,7 @@ CPU = Platform(
     drops_barriers=True,
     copies_for_products=True,
     fuses_places=True,
+    computes_positions=True,
     fuses_pads=True,
     convolves_alone=True,
     combines_singly=True,

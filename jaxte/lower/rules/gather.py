@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 
 from jaxte.algebra.value_ranges import is_kept_within
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.expr import ONE, ZERO, Axis, Expr, Read, Scalar, as_expr
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Scalar, as_expr
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import AND, LESS, LESS_EQUAL, SELECT
+from jaxte.lang.operators import ADD, AND, LESS, LESS_EQUAL, SELECT
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather, OneHot
-from jaxte.lower.arrays.elementwise import Apply, Cast, Name, Number, Typed, number, size
+from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Typed, number, size
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.views import Spread
@@ -118,7 +119,7 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
         elif own is not None:
             arrays.append(body.index_value(own, scope, None))
         else:
-            arrays.append((yield index, scope))
+            arrays.append((yield from _position(body, index, scope)))
     taken = {d for a in arrays if a is not None for d in a.dims}
     for n, own in enumerate(affine):
         if arrays[n] is None and own in taken:
@@ -128,6 +129,33 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
     if has_data:
         body.report.because(f"`{text(node)}` is read at positions that are data")
     return _indexed(body, node, arrays, affine, scope)
+
+
+def _position(body: Body, index: Expr, scope: Scope) -> Task:
+    """The values of ``index``, a position that is data: where a gather would compute it in its own loop, and it is rounded, from an array of its own.
+
+    So are neighbours of it, ``floor(p) + 1``: bilinear samples at all corners read one array for each dimension.
+    """
+    start, moved = index, None
+    match index:
+        case Call(op, (first, Const() as second)) if op is ADD:
+            start, moved = first, second
+    if not body.policy.facts.computes_positions or body.in_tiles or not _is_rounded(start):
+        return (yield index, scope)
+    value = yield start, scope
+    if not value.literal and value.dims:
+        value = body.named(replace(value, code=Kept(value.code, "apart")))
+    if moved is None:
+        return value
+    return body.combine(ADD, [value, (yield moved, scope)], (index.dtype, False), scope)
+
+
+def _is_rounded(index: Expr) -> bool:
+    """Whether ``index`` is an integer made of numbers that are none."""
+    return any(
+        isinstance(n, Call) and n.op.name == "cast" and dtypes.is_inexact(n.args[0].dtype)
+        for n in postorder(index)
+    )
 
 
 def _indexed(

@@ -127,7 +127,7 @@ def runnings(wholes: tuple[Compute, ...], inside: Members[Any]) -> Iterator[Runn
 
 
 def _skewed(node: Reduce, inside: Members[Any]) -> Iterator[Reduce]:
-    """``sum over i of ds[i, i - d]`` as ``sum over j of ds[j + d, j]``, whose rows are positions of blocks to which the result adds up along its own axis."""
+    """``sum over i of ds[i, i - d]`` as ``sum over j of ds[j + d, j]``: a block of rows adds to the ``d`` that lie around it."""
     read = next((r for r in reads_of(node) if r.tensor in inside), None)
     if read is None or not all(map(is_index, read.indices)):
         return
