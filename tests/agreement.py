@@ -16,7 +16,10 @@ import jaxte as te
 from jaxte.lang.expr import Call, Reduce
 from jaxte.lang.graphs import place_of
 from jaxte.lang.walk import postorder
+from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
+from jaxte.planning.asked import planned_with
+from jaxte.planning.graph import planned
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 from tests.lower.evaluation.program import evaluate_program
@@ -201,7 +204,9 @@ def check(
             return compare(run(*map(jnp.asarray, given))) | {"apart"}
 
 
-def check_nodes(p: Pullback, tolerance: float = 1e-9, at_ties: bool = False) -> set[str]:
+def check_nodes(
+    p: Pullback, tolerance: float = 1e-9, at_ties: bool = False, platform: str = "cpu"
+) -> set[str]:
     """Value and adjoints as the nodes of the emitted program mean them, in NumPy: nothing is compiled, so that a program takes a tenth of the time.
 
     Differences say nothing ``at_ties``: ``minimum(maximum(x, 0), 0)`` has slope 1/4 at 0, by JAX's rules.
@@ -209,7 +214,9 @@ def check_nodes(p: Pullback, tolerance: float = 1e-9, at_ties: bool = False) -> 
     results = [p.output, *p.adjoints]
     derived = [interpreted(a, p.feeds) for a in p.adjoints]
     expected = interpreted(p.output, p.feeds)
-    lowered = lower("both", inputs_of(results), results)
+    policy = Policy(platform)
+    with planned_with(policy.facts.intermediates, policy.without, policy.debug):
+        lowered = lower("both", inputs_of(results), planned(results), policy)
 
     def evaluated(feeds: Arrays) -> list[np.ndarray]:
         return evaluate_program(lowered, [feeds[t] for _, t in lowered.params])

@@ -59,6 +59,15 @@ def test_nodes_of_definitions(seed: int) -> None:
     check_nodes(p)
 
 
+@pytest.mark.parametrize("platform", ["gpu", "tpu"])
+@pytest.mark.parametrize("seed", range(3, 6))
+def test_nodes_of_definitions_on_chips(seed: int, platform: str) -> None:
+    """``--kind chips``."""
+    p = at_random(definition(Seeded(f"nodes {seed}"), stages=(1, 2)))
+    assert p is not None
+    check_nodes(p, platform=platform)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_nodes_of_bodies_that_repeat_themselves(seed: int) -> None:
     """``--kind repeated``."""

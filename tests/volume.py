@@ -27,6 +27,8 @@ from typing import Any
 import jax
 from tqdm import tqdm
 
+from jaxte.lower.cost.policy import Policy
+from jaxte.planning.asked import planned_with
 from tests.agreement import Pullback, at_random, check, check_nodes
 from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
@@ -100,12 +102,20 @@ def single(definition: Definition, seed: int) -> Details:
     return checked(at_random(definition), seed, 1e-4)
 
 
-def nodes(definition: Definition, seed: int, order: int = 1) -> Details:
+def nodes(definition: Definition, seed: int, order: int = 1, platform: str = "cpu") -> Details:
     """What is emitted by its nodes, without XLA: ten times as many in the time of ``first``."""
-    p = at_random(definition, order)
+    policy = Policy(platform)
+    with planned_with(policy.facts.intermediates, policy.without, policy.debug):
+        p = at_random(definition, order)
     if p is None:
         return {"empty": True}
-    return {"notes": sorted(check_nodes(p, 1e-9 if order == 1 else 1e-8, isinstance(definition, AtZeros)))}
+    at_ties = isinstance(definition, AtZeros)
+    return {"notes": sorted(check_nodes(p, 1e-9 if order == 1 else 1e-8, at_ties, platform))}
+
+
+def on_chips(definition: Definition, seed: int) -> Details:
+    """What is emitted for a GPU, or for a TPU, by its nodes."""
+    return nodes(definition, seed, platform=("gpu", "tpu")[seed % 2])
 
 
 def forms(definition: Definition, seed: int) -> Details:
@@ -203,6 +213,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "second": (second, {"stages": (1, 1)}),
     "single": (single, {"stages": (1, 2), "dtype": "float32"}),
     "nodes": (nodes, {}),
+    "chips": (on_chips, lambda seed: drawn(("nodes", "zeros", "repeated", "bits")[seed // 2 % 4], seed)),
     "repeated": (nodes, {"kinds": "bodies", "writes": Repeating}),
     "repeated-twice": (partial(nodes, order=2), {"kinds": "bodies", "writes": Repeating, "stages": (1, 1)}),
     "nodes-twice": (partial(nodes, order=2), {"stages": (1, 1)}),
