@@ -68,7 +68,7 @@ def resolved(given: Pattern, shapes: Shapes, sizes: Mapping[str, Any]) -> Resolv
     dots = _dot_sizes(listed, shapes)
     table: dict[Node, Node] = {}
     for own, items, shape in zip(given.operands, listed, shapes, strict=True):
-        indices = [_index(item, extent, known, dots) for item, extent in zip(items, shape, strict=True)]
+        indices = [_index(item, extent, dots) for item, extent in zip(items, shape, strict=True)]
         table[own] = replace(own, indices=tuple(indices))
     _check_keywords(given, listed, result, keywords)
     return Resolved(_replaced(given.body, table), tuple(result), ranges)
@@ -232,7 +232,7 @@ def _factors(item: Composed) -> list[Name]:
     return found
 
 
-def _index(item: Node, extent: Any, known: Mapping[str, Any], dots: Mapping[str, Any]) -> Node:
+def _index(item: Node, extent: Any, dots: Mapping[str, Any]) -> Node:
     """The index of one axis of an operand."""
     if isinstance(item, Name) and item.name in dots and extent == 1 and dots[item.name] != 1:
         return Number(item.span, 0)

@@ -116,7 +116,7 @@ def _scatter(site: Site, x: Value, indices: Value, new: Value) -> Value:
     starts = _inside(_known(indices), x.shape, sizes, numbers.scatter_dims_to_operand_dims, _mode(site))
     batch = [d for d in range(new.ndim) if d not in update_window]
     op = _SCATTERS[site.params["primitive"]]
-    written = [_line(starts[..., n], d, sizes[d]) for n, d in enumerate(numbers.scatter_dims_to_operand_dims)]
+    written = [_line(starts[..., n], sizes[d]) for n, d in enumerate(numbers.scatter_dims_to_operand_dims)]
     own_axis = [axis for axis, _, _ in written if axis is not None]
     if len(set(own_axis)) != len(own_axis) or any(
         new.shape[batch[a]] > 1 and a not in own_axis for a in range(len(batch))
@@ -151,7 +151,7 @@ def _computes(update: Any) -> bool:
     return update is not None and bool(update.eqns)
 
 
-def _line(starts: np.ndarray, axis: int, size: int) -> tuple[int | None, int, int]:
+def _line(starts: np.ndarray, size: int) -> tuple[int | None, int, int]:
     """The axis of the updates along which positions go, by how much, and from where; one axis, one position at a time."""
     moving = [d for d in range(starts.ndim) if starts.shape[d] > 1 and np.any(np.diff(starts, axis=d))]
     origin = int(starts.reshape(-1)[0]) if starts.size else 0
