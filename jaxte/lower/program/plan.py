@@ -33,6 +33,7 @@ from jaxte.lower.program.across.masked_once import with_masked_once
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
+from jaxte.lower.program.across.pads_between import with_pads_between
 from jaxte.lower.program.across.repeats import with_repeats_as_windows
 from jaxte.lower.program.across.unread_points import unread_points
 from jaxte.lower.program.definition import lower_tensor
@@ -264,7 +265,7 @@ class _Part:
         made = self._repeated.lowered(own, shared, tensor)
         lines = made.statements if self._again else with_sources(made.statements, without_barrier)
         if self._lowering.shared.policy.facts.joins_apart:
-            lines = with_sources(lines, with_rolls_chosen)
+            lines = with_sources(lines, lambda source: with_pads_between(with_rolls_chosen(source)))
         if self._lowering.shared.policy.facts.moves_lanes_apart:
             lines = with_sources(lines, lambda source: with_ends_chosen(with_repeats_as_windows(source)))
         self.statements += with_calls(lines) if self._by_call else lines
