@@ -43,7 +43,7 @@ class Pair:
 def pairs(group: str, name: str, platform: str | None, size: str = "full") -> Iterator[Pair]:
     """The passes of a function; ``platform`` is the one that it is compiled for, None for the one that it runs on."""
     if group == RAISED:
-        if is_touched(EXAMPLES[name]):
+        if is_touched(EXAMPLES[name], platform):
             yield _raised(EXAMPLES[name], platform)
         return
     case = ROWS[name].case if group == OPERATORS else load(name)
@@ -56,9 +56,9 @@ def pairs(group: str, name: str, platform: str | None, size: str = "full") -> It
         yield Pair(group, name, BOTH, *(with_gradients(f, argnums) for f in (ours, plain)), [own, *args])
 
 
-def is_touched(example: Example) -> bool:
-    """Whether anything of a function is raised; else both are the same program."""
-    report = te.explain(te.adjoint(example.loss), *example.arguments())
+def is_touched(example: Example, platform: str | None) -> bool:
+    """Whether anything of a function is raised on a platform; else both are the same program."""
+    report = te.explain(te.adjoint(example.loss, platform=platform), *example.arguments())
     return bool(report.regions or report.loops or report.parts)
 
 
