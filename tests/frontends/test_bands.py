@@ -104,6 +104,19 @@ TAKEN: dict[str, Any] = {
         ** 2
     ),
     "recomputed": jax.checkpoint(attention(causal_window)),
+    "a mask from outside what is recomputed": jax.checkpoint(attention(NEAR)),
+    "a mask from outside two loops": lambda q, k, v: (
+        lambda near: jnp.sum(
+            jax.lax.scan(
+                jax.checkpoint(
+                    lambda c, x: (c + jax.nn.softmax(jnp.where(near, x * scores(c, k), -jnp.inf)) @ v, None)
+                ),
+                q,
+                jnp.arange(2.0, dtype=q.dtype),
+            )[0]
+            ** 2
+        )
+    )(near_by_iota()),
 }  # fmt: skip
 LEFT: dict[str, Any] = {
     # each element by itself is less than any block

@@ -20,7 +20,17 @@ from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_pla
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, slot_of
 from jaxte.frontends.jaxpr.narrow.blocks import Blocks
 from jaxte.frontends.jaxpr.narrow.off import NEUTRAL, is_harmless, off_of
-from jaxte.frontends.jaxpr.narrow.pairs import Known, Roles, candidates, labels_of, pair_of, roles_of
+from jaxte.frontends.jaxpr.narrow.pairs import (
+    NO_MASKS,
+    Known,
+    Masks,
+    Roles,
+    candidates,
+    given_to,
+    labels_of,
+    pair_of,
+    roles_of,
+)
 from jaxte.frontends.jaxpr.narrow.rows import bound, work
 
 _LEAST_SAVED = 0.05  # of all operations
@@ -37,10 +47,15 @@ class Form:
     off: Any
 
 
-def banded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> Instead | None:
-    """``closed``, whose equations are ``steps``, with what a known band takes of all pairs only; None where there is no such band."""
+def banded(
+    closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], masks: Masks = NO_MASKS
+) -> Instead | None:
+    """``closed``, whose equations are ``steps``, with what a known band takes of all pairs only; None where there is no such band.
+
+    Some arguments may be known to be ``masks``.
+    """
     jaxpr = closed.jaxpr
-    known = Known(steps, {slots[v]: c for v, c in zip(jaxpr.constvars, closed.consts, strict=True)})
+    known = Known(steps, given_to(closed, slots, masks))
     results = [slot_of(v, slots) for v in jaxpr.outvars]
     for blocks, turned in candidates(steps, known):
         found = _Banded(steps, results, known, blocks, turned)

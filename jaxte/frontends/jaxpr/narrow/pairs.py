@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.dimensions import dimensions
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, known_array
@@ -17,6 +18,11 @@ from jaxte.lang.graphs import ordered
 
 _LARGEST, _LARGEST_OF_FLOATS = 1 << 24, 1 << 22  # elements of an array of pairs that is looked at
 _LARGEST_REPEATED = 1 << 28  # of one that repeats it
+
+Masks = Mapping[int, np.ndarray]
+"""Known masks of pairs, by the numbers of the arguments that they are."""
+NO_MASKS: Masks = {}
+_AGAIN = ("remat", "remat2", "checkpoint")
 
 
 class Known:
@@ -59,6 +65,23 @@ class Known:
 
     def _there(self, slot: Slot) -> Any:
         return self._values.get(slot) if slot.known is None else np.asarray(slot.known)
+
+
+def given_to(closed: Any, slots: Mapping[Any, Slot], masks: Masks) -> dict[Slot, Any]:
+    """The arrays of a jaxpr that are there when it is planned."""
+    consts = zip(closed.jaxpr.constvars, closed.consts, strict=True)
+    return {slots[v]: c for v, c in consts} | {slots[closed.jaxpr.invars[n]]: m for n, m in masks.items()}
+
+
+def masks_of_body(eqn: Any, steps: Sequence[Step], known: Known) -> Masks:
+    """The masks among the arguments of the body of ``eqn`` that are the same in each step of a loop, or of what is computed again."""
+    name = eqn.primitive.name
+    if len(steps) != 1 or (name != "scan" and name not in _AGAIN):
+        return NO_MASKS
+    inputs = steps[0].inputs[: scan_counts(eqn.params)[0] if name == "scan" else None]
+    masks = {n: slot for n, slot in enumerate(inputs) if slot.dtype == "bool" and known.has(slot)}
+    found = {n: known.value(slot) for n, slot in masks.items() if pair_of(slot) is not None}
+    return {n: value for n, value in found.items() if value is not None}
 
 
 def candidates(steps: Sequence[Step], known: Known) -> Iterator[tuple[Blocks, bool]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jax.extend.core import ClosedJaxpr, Literal, Var
@@ -21,6 +22,7 @@ from jaxte.frontends.jaxpr.guards.rewrite import guarded
 from jaxte.frontends.jaxpr.loops.budget import within
 from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
 from jaxte.frontends.jaxpr.narrow.bands import banded
+from jaxte.frontends.jaxpr.narrow.pairs import NO_MASKS, Known, Masks, given_to, masks_of_body
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
@@ -70,34 +72,46 @@ class Planner:
         self.safe = safe
         self.left = frozenset(left)
         self._raising = raising
-        self._made: dict[tuple[int, Wanted, bool], tuple[Any, Plan]] = {}
+        self._made: dict[Hashable, tuple[Any, Plan]] = {}
         self._seen = 0
         self._alike = Alike() if alike is None else alike
 
-    def plan(self, closed: Any, wanted: Wanted = None, divided: bool = False, looped: bool = False) -> Plan:
+    def plan(
+        self,
+        closed: Any,
+        wanted: Wanted = None,
+        divided: bool = False,
+        looped: bool = False,
+        masks: Masks = NO_MASKS,
+    ) -> Plan:
         """The plan of a closed jaxpr; regions are derived by the arguments in ``wanted``, and by others when asked for.
 
         What is ``divided`` over devices by a ``jax.shard_map`` is not rewritten before: its axes have names only there. What is ``looped``
-        runs in each turn of a loop, where XLA does some primitives in other ways.
+        runs in each turn of a loop, where XLA does some primitives in other ways. Of some arguments it may be known that they are ``masks``.
         """
-        found = self._made.get((id(closed), wanted, looped))
+        key = id(closed), wanted, looped, tuple((n, hash(mask.tobytes())) for n, mask in masks.items())
+        found = self._made.get(key)
         if found is None:
             number, self._seen = self._seen, self._seen + 1
             with BUILDING:
-                found = closed, self._plan(closed, number, wanted, divided, looped)
-            self._made[id(closed), wanted, looped] = found
+                found = closed, self._plan(closed, number, wanted, divided, looped, masks)
+            self._made[key] = found
         return found[1]
 
-    def _plan(self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool) -> Plan:
-        instead, closed, slots, found = self._rewritten(closed, divided, wanted)
+    def _plan(
+        self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool, masks: Masks
+    ) -> Plan:
+        instead, closed, slots, found = self._rewritten(closed, divided, wanted, masks)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left, looped)
         moves = moving(jaxpr, wanted)
+        steps = [step for _, own in found for step in own]
+        known = Known(steps, given_to(closed, slots, masks))
         inner = {
             e.index: made
             for e in listed
-            if e.index not in left and (made := self._bodies(e, number, moves, divided, looped))
+            if e.index not in left and (made := self._bodies(e, number, moves, divided, looped, known))
         }
         if all(e.fate not in GAINING for e in listed):
             return Plan([inner.get(e.index, e.index) for e in listed], _kept(listed, ()), instead=instead)
@@ -120,7 +134,7 @@ class Planner:
         return Plan(items, _kept(listed, regions), instead=instead)
 
     def _rewritten(
-        self, closed: Any, divided: bool, wanted: Wanted
+        self, closed: Any, divided: bool, wanted: Wanted, masks: Masks
     ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
         """What stands in place of ``closed``, with its arrays and its equations."""
         slots, found = steps_of(closed)
@@ -140,7 +154,11 @@ class Planner:
             closed = instead.closed
             slots, found = steps_of(closed)
         apart = narrows and not divided
-        asked = {banded: apart, guarded: self.safe and not divided, narrowed: apart}
+        asked: dict[Callable[..., Instead | None], bool] = {
+            partial(banded, masks=masks): apart,
+            guarded: self.safe and not divided,
+            narrowed: apart,
+        }
         for rewrite in (rewrite for rewrite, is_asked in asked.items() if is_asked):
             other = rewrite(closed, [step for _, steps in found for step in steps], slots)
             if other is not None:
@@ -149,7 +167,13 @@ class Planner:
         return instead, closed, slots, found
 
     def _bodies(
-        self, entry: Equation, number: int, moves: set[Any] | None, divided: bool, looped: bool
+        self,
+        entry: Equation,
+        number: int,
+        moves: set[Any] | None,
+        divided: bool,
+        looped: bool,
+        known: Known,
     ) -> Inner | None:
         """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
         if entry.eqn.effects or entry.fate is Fate.KNOWN:
@@ -163,7 +187,10 @@ class Planner:
         wanted = wanted_of_bodies(entry.eqn, bodies, moves)
         divided = divided or entry.eqn.primitive.name == "shard_map"
         looped = looped or entry.eqn.primitive.name in LOOPS
-        plans = tuple(self.plan(body, own, divided, looped) for body, own in zip(bodies, wanted, strict=True))
+        masks = masks_of_body(entry.eqn, entry.steps, known)
+        plans = tuple(
+            self.plan(body, own, divided, looped, masks) for body, own in zip(bodies, wanted, strict=True)
+        )
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
         rates = NO_OPTIONS.policy().rates
         loop = loop_of(entry.eqn, rates) if products and not _has_symbols(entry.eqn) else None
