@@ -45,6 +45,11 @@ class Fused:
     lowered: Lowered
 
     @cached_property
+    def key(self) -> str:
+        """The hash of the text."""
+        return hashlib.sha256(self.lowered.as_text().encode()).hexdigest()[:16]
+
+    @cached_property
     def _fused(self) -> Any:
         return self.lowered.compile(compiler_options=QUICK)
 
@@ -54,13 +59,12 @@ class Fused:
 
     @cached_property
     def _counts(self) -> Sequence[int]:
-        key = hashlib.sha256(self.lowered.as_text().encode()).hexdigest()[:16]
-        found = recorded().get(key)
+        found = recorded().get(self.key)
         if found is None or settings.default.max_examples >= 1000:
             found = count(self._fused)
         if asked := os.environ.get("JAXTE_COUNTS"):
             with open(asked, "a", encoding="utf-8") as file:
-                file.write(json.dumps({key: found}) + "\n")
+                file.write(json.dumps({self.key: found}) + "\n")
         return found
 
     def cost_analysis(self) -> dict[str, int]:
