@@ -16,7 +16,8 @@ from jaxte.algebra.product import Factor, is_zero, may_spoil, product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.operators import ABS, ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.walk import plain_indices, postorder, reads_data, reads_of, substitute
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
@@ -36,7 +37,7 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute
 
-_LINEAR = (ADD, SUBTRACT, NEGATIVE, MULTIPLY)
+_CHEAP = (ADD, SUBTRACT, NEGATIVE, MULTIPLY, ABS, MAXIMUM, MINIMUM, OPS["relu"])
 # Terms of a sum, from which on a loop over them is worth more than one over a short dimension of the result.
 _MANY_TERMS = 32
 
@@ -266,7 +267,7 @@ def _plane(job: Job, scope: Scope) -> Axis | None:
     whole = [f.expr for f, own in zip(job.factors, dims, strict=True) if own == every]
     if len(dims) < 2 or len(whole) != 1 or isinstance(whole[0], Read) or _points(job.reduced) < _MANY_TERMS:
         return None
-    if any(isinstance(n, Call) and not n.weak and n.op not in _LINEAR for n in postorder(whole[0])):
+    if any(isinstance(n, Call) and not n.weak and n.op not in _CHEAP for n in postorder(whole[0])):
         return None  # the loop is as dear as what it keeps: differences to the nearest image, 0.8
     for dim in scope.order:
         alone = sum(dim in own for own in dims) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,6 +35,29 @@ def test_sums_over_both_sides_hold_no_differences(size: int) -> None:
     for found, axis in zip(compiled(w, x, y), (1, 0), strict=True):
         np.testing.assert_allclose(found, differences.sum(axis), rtol=1e-4, atol=1e-3)
     assert compiled.memory_analysis().temp_size_in_bytes < w.nbytes / 4
+
+
+@pytest.mark.parametrize(
+    ("cheap", "plain"),
+    [
+        (lambda d, h: te.relu(1 - te.abs(d - h)), lambda d, h: np.maximum(1 - np.abs(d - h), 0)),
+        (lambda d, h: te.minimum(d, 0.25 * h), lambda d, h: np.minimum(d, 0.25 * h)),
+        (lambda d, h: te.abs(d - 0.5 * h), lambda d, h: np.abs(d - 0.5 * h)),
+    ],
+    ids=["hats", "the smaller", "absolute differences"],
+)
+def test_what_is_cut_off_or_folded_is_summed_so_too(cheap: Any, plain: Any) -> None:
+    """Weights of soft histograms."""
+
+    def build(w: te.Tensor, d: te.Tensor) -> te.Tensor:
+        i, j = te.reduce_axis((0, w.shape[0]), "i"), te.reduce_axis((0, w.shape[1]), "j")
+        return te.compute((12,), lambda h: te.sum(w[i, j] * cheap(d[i, j], h), axis=(i, j)), "s")
+
+    w, d = np.random.default_rng(0).standard_normal((2, 400, 300)).astype("float32")
+    compiled = Fused(jax.jit(te.function(build)).lower(w, d))
+    expected = (w[:, :, None] * plain(d[:, :, None].astype("float64"), np.arange(12))).sum((0, 1))
+    np.testing.assert_allclose(compiled(w, d), expected, rtol=1e-4, atol=1e-2)
+    assert str(te.source(te.function(build), w, d)).split("def backward")[0].count("jnp.sum(") == 12
 
 
 @pytest.mark.parametrize(
