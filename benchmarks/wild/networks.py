@@ -55,6 +55,26 @@ def equinox_patches() -> Call:
     )
 
 
+@loss("equinox", "attention of four heads to the 16 positions on each side")
+def equinox_window() -> Call:
+    module = eqx.nn.MultiheadAttention(4, 64, key=KEY)
+    near = jnp.abs(jnp.arange(512)[:, None] - jnp.arange(512)) <= 16
+    params, static = eqx.partition(module, eqx.is_inexact_array)
+
+    def f(params, x):
+        return jnp.mean(eqx.combine(params, static)(x, x, x, mask=near) ** 2)
+
+    return f, (params, normal(512, 64))
+
+
+@loss("flax", "causal attention of four heads to 64 positions")
+def flax_window() -> Call:
+    module, x = nn.MultiHeadDotProductAttention(4, use_bias=False), normal(1, 1024, 64)
+    before = jnp.arange(1024)[:, None] - jnp.arange(1024)
+    near = ((before >= 0) & (before < 64))[None, None]
+    return lambda params, x: jnp.mean(module.apply(params, x, mask=near) ** 2), (module.init(KEY, x), x)
+
+
 @loss("equinox", "attention of four heads")
 def equinox_attention() -> Call:
     own = eqx.nn.MultiheadAttention(4, 64, key=KEY)
