@@ -113,12 +113,13 @@ def elements(equations: Sequence[Equation]) -> int:
 
 
 def _stays_leaner(flow: Dataflow, blocks: Sequence[Sequence[Equation]], more: Collection[int]) -> bool:
-    """Whether the block of the additions ``more`` has fewer elements than these have iterations, and adds up no more terms: as writes, they would have one each."""
+    """Whether the block of the additions ``more`` has fewer elements than these have iterations, and adds up no more terms: as writes, they would have one each, beside what is no sum."""
     own = next(block for block in blocks if flow.additions_in(block) & {*more})
     iterations = sum(
         prod(extent_of(a.extent) for a in flow.program.statements[number].axes) for number in more
     )
-    return elements(own) < iterations and sum(map(_terms, own)) <= iterations + elements(own)
+    others = [e for e in own if not any(isinstance(n, Reduce) for n in postorder(e.body))]
+    return elements(own) < iterations and sum(map(_terms, own)) <= iterations + elements(others)
 
 
 def _terms(equation: Equation) -> int:
