@@ -44,6 +44,7 @@ LAYERS = (
     "sets.quasi_affine",
     "sets.affine",
     "sets.index_forms",
+    "sets.differences",
     "sets.isl_text",
     "sets.tabulate",
     "sets.domain",

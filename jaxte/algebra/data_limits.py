@@ -8,8 +8,8 @@ from jaxte.lang.expr import Call, Expr, Read, as_expr, call, conjunction, conjun
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
-from jaxte.sets.conditions import nonnegative_forms, prune
-from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.conditions import prune
+from jaxte.sets.index_forms import linear_or_none, nonnegative_forms
 from jaxte.sets.intervals import at_most, known, stays_in
 from jaxte.tensors.facts import values_in
 

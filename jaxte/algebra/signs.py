@@ -118,9 +118,12 @@ _EVEN = frozenset(["abs", "square", "cos", "cosh"])
 
 def with_even_functions(body: Expr) -> Expr:
     """``body`` with even functions of differences of two elements as functions of the one that comes first as text."""
+    nodes = postorder(body)
+    if not [node for node in nodes if isinstance(node, Call) and node.op is SUBTRACT]:
+        return body
     plain: dict[Expr, Expr] = {}
     turned: dict[Expr, Expr] = {}  # what is the negative of a node
-    for node in postorder(body):
+    for node in nodes:
         children = [plain[child] for child in node.children]
         same = all(map(is_, children, node.children))
         plain[node] = node if same else node.rebuild(children)

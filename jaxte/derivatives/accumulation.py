@@ -37,6 +37,7 @@ from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import TRUE, Axis, Read, Reduce, as_expr
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.rules import VERIFY
+from jaxte.lang.walk import reads_of
 from jaxte.planning.asked import intermediates
 from jaxte.planning.sums import Definition, planned_adjoint, planned_body, renewed
 from jaxte.tensors.shapes import Extent, shape_text
@@ -258,9 +259,12 @@ def passed_alike(
     """
     if not isinstance(reader, Compute) or tensor.dtype != other.dtype:
         return None
-    own = contributions_to(reader, tensor, head, missing_ok=True)
     first = contributions_to(reader, other, head, missing_ok=True)
-    if own is None or first is None:
+    reads = [read for read in reads_of(reader.body) if read.tensor is tensor]
+    if first is None or (not reader.body.reduces and 1 != len(first[1]) > len(reads)):
+        return None
+    own = contributions_to(reader, tensor, head, missing_ok=True)
+    if own is None:
         return None
     (prefix, parts), (_, others) = own, first
     targets = target_axes(reader, tensor, prefix)

@@ -19,8 +19,7 @@ from jaxte.lang.graphs import among, reached
 from jaxte.lang.operators import ADD, SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute, with_indices
 from jaxte.sets.affine import linear, normal
-from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import index_stays_in
 from jaxte.tensors.recurrences.earlier import decided, is_zero, same_condition
 from jaxte.tensors.recurrences.node import State

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from operator import is_
+from operator import attrgetter, is_
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
-from jaxte.lang.expr import Axis, Call, Expr, Read, Reducer, call
+from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, Reducer, call
 
 T = TypeVar("T")
+_reduces = attrgetter("reduces")
 
 
 def postorder(*roots: Expr) -> list[Expr]:
@@ -22,6 +23,13 @@ def postorder(*roots: Expr) -> list[Expr]:
 def _below(root: Expr) -> tuple[Expr, ...]:
     """The nodes below one root: each of many questions about a body walks it."""
     return tuple(_postorder_below((root,), {}))
+
+
+def reductions(*roots: Expr) -> list[Reduce]:
+    """The reductions below ``roots``, children before parents; what has none, as most bodies, is not walked."""
+    if not any(map(_reduces, roots)):
+        return []
+    return [node for node in postorder(*roots) if isinstance(node, Reduce)]
 
 
 def nodes_outside(root: Expr, inner: tuple[type[Expr], ...]) -> list[Expr]:

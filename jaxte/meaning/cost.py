@@ -205,7 +205,7 @@ def told_by_data(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
 
 def _scope(roots: Sequence[Expr], known: Mapping[Reduce, Cost]) -> Cost:
     """One evaluation of a scope with the reductions in it."""
-    total = Cost()
+    total, operations = Cost(), 0
     seen: set[tuple[object, ...]] = set()
     for node in reached(roots, lambda node: () if isinstance(node, Reduce) else node.children):
         if isinstance(node, Reduce):
@@ -215,5 +215,5 @@ def _scope(roots: Sequence[Expr], known: Mapping[Reduce, Cost]) -> Cost:
                 seen.add(one_pass)
                 total += known[node]
         elif isinstance(node, Call) and node.op.name not in _FREE:
-            total += Cost(multiplications=1)
-    return total
+            operations += 1
+    return total + Cost(multiplications=operations)

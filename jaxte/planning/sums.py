@@ -10,7 +10,7 @@ from jaxte.algebra.excluded import with_conditions_around
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.operators import AND, DIVIDE, SELECT
 from jaxte.lang.rules import Rule
-from jaxte.lang.walk import postorder, substitute
+from jaxte.lang.walk import postorder, reductions, substitute
 from jaxte.meaning.points import points
 from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.counted_points import at_counted_points
@@ -323,7 +323,7 @@ def outermost(body: Expr) -> list[Reduce]:
         for below in postorder(*node.children)
         if isinstance(below, Reduce)
     }
-    return [n for n in postorder(body) if isinstance(n, Reduce) and n not in inner]
+    return [n for n in reductions(body) if n not in inner]
 
 
 def renewed(tensor: Compute, body: Expr) -> Compute:

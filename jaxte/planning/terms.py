@@ -17,8 +17,8 @@ from jaxte.lang.graphs import components
 from jaxte.lang.operators import GREATER_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.conditions import narrowed, nonnegative_forms
-from jaxte.sets.index_forms import Term, term_of
+from jaxte.sets.conditions import narrowed
+from jaxte.sets.index_forms import Term, nonnegative_forms, term_of
 from jaxte.sets.intervals import axis_bounds, extent, extent_of, interval
 
 Bounds = Mapping[Expr, tuple[int, int]]

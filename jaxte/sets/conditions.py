@@ -23,12 +23,10 @@ from jaxte.lang.operators import (
 from jaxte.lang.walk import postorder, rewrite
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.domain import IntegerSet, Range
-from jaxte.sets.index_forms import difference, is_index
+from jaxte.sets.index_forms import AFFINE_COMPARISONS, is_index, nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, interval
 from jaxte.sets.isl_text import is_decidable
 
-_STRICT = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
-_TIDIED = (*_STRICT, "equal")
 _NEGATED = {
     EQUAL: NOT_EQUAL,
     NOT_EQUAL: EQUAL,
@@ -37,20 +35,6 @@ _NEGATED = {
     GREATER: LESS_EQUAL,
     LESS_EQUAL: GREATER,
 }
-
-
-@lru_cache(maxsize=4096)
-def nonnegative_forms(condition: Expr) -> tuple[Linear, ...]:
-    """Forms that are at least 0 exactly where an affine comparison holds; none if it is something else."""
-    if not isinstance(condition, Call) or condition.op.name not in _TIDIED:
-        return ()
-    form = difference(condition)
-    if form is None:
-        return ()
-    name = condition.op.name
-    if name == "equal":
-        return form, form * -1
-    return (Linear({}).plus(form, 1 if name.startswith("greater") else -1, _STRICT[name]),)
 
 
 class Limit(NamedTuple):
@@ -87,12 +71,12 @@ def tidy(condition: Expr) -> Expr:
     """``condition`` with each affine comparison in a form without negative terms."""
 
     def rule(node: Expr) -> Expr:
-        if not (isinstance(node, Call) and node.op.name in _TIDIED):
+        if not (isinstance(node, Call) and node.op.name in AFFINE_COMPARISONS):
             return node
         forms = nonnegative_forms(node)
         return _tidy_comparison(forms[0], node.op is EQUAL) if forms else node
 
-    compared = [n for n in postorder(condition) if isinstance(n, Call) and n.op.name in _TIDIED]
+    compared = [n for n in postorder(condition) if isinstance(n, Call) and n.op.name in AFFINE_COMPARISONS]
     if not compared:
         return condition
     return rule(condition) if compared[0] is condition else rewrite(condition, rule)

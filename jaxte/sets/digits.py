@@ -14,8 +14,7 @@ from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, a
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY, NOT_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import is_index, linear_or_none
+from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms
 from jaxte.sets.intervals import at_most, axis_bounds, constant, known
 from jaxte.sets.resolved import resolved
 

@@ -36,6 +36,7 @@ from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import OR
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
+from jaxte.sets.differences import Differences, differences
 from jaxte.sets.isl_text import (
     FULL_TEXT,
     condition_text,
@@ -122,15 +123,30 @@ class IntegerSet:
         self.variables = tuple(variables)
         self._bounds = _range_conditions(self.variables, ranges or {})
         self._bounds += stated([*self.variables, *sizes_of([*self._bounds, *conditions], self.variables)])
-        self._sizes = sizes_of([*self._bounds, *conditions], self.variables)
-        self._known: isl.Set | None = _asked(lambda: self._read([*self._bounds, *conditions]), None)
+        self._conditions = [*self._bounds, *conditions]
+        self._sizes = sizes_of(self._conditions, self.variables)
+        self._differences = None if self._sizes else differences(self.variables, self._conditions)
+        self._known: isl.Set | None = None
+        self._is_given = _asked(self._is_read, False)
+
+    def _is_read(self) -> bool:
+        """Whether the set is there: as the bounds of differences, which answer most questions, or as isl has it."""
+        if self._differences is None:
+            self._known = self._read(self._conditions)
+        return True
 
     @property
     def _set(self) -> isl.Set:
         """The set as isl has it; asked within a question, which is left open where there is none."""
-        if self._known is None:
+        if not self._is_given:
             raise isl.Error(_SPENT[0])
+        if self._known is None:
+            self._known = self._read(self._conditions)
         return self._known
+
+    def _within(self) -> Differences | None:
+        """The bounds of differences; None of what is known otherwise."""
+        return self._differences if self._is_given else None
 
     def _names(self, extra: Sequence[Expr] = ()) -> tuple[dict[Expr, str], str, str]:
         sizes = dict.fromkeys([*self._sizes, *sizes_of(extra, self.variables)])
@@ -153,13 +169,18 @@ class IntegerSet:
 
     def is_empty(self) -> bool:
         """Whether there is no point; False where isl leaves that open."""
-        return _asked(lambda: bool(self._set.is_empty()), False)
+        own = self._within()
+        return _asked(lambda: bool(self._set.is_empty()) if own is None else own.is_empty, False)
 
     def implies(self, condition: Expr) -> bool:
         """Whether ``condition`` holds at every point; False where it depends on data, or isl leaves it open."""
         if not is_decidable(condition):
             return False
-        return _asked(lambda: bool(self._set.is_subset(self._read([condition]))), False)
+        own = self._within()
+        known = None if own is None else own.implies(condition)
+        return _asked(
+            lambda: bool(self._set.is_subset(self._read([condition]))) if known is None else known, False
+        )
 
     def covers(self, leading: Sequence[Expr]) -> bool:
         """Whether all values of the ``leading`` variables, within the ranges, are those of some point; False where isl leaves it open."""
@@ -199,7 +220,9 @@ class IntegerSet:
 
     def is_equal(self, other: IntegerSet) -> bool:
         """Whether both hold the same points; their variables correspond by position. False where isl leaves it open."""
-        return _asked(lambda: bool(self._set.is_equal(other._set)), False)
+        own, others = self._within(), other._within()
+        known = None if own is None or others is None else own.is_equal(others)
+        return _asked(lambda: bool(self._set.is_equal(other._set)) if known is None else known, False)
 
     def sample(self, share: int = 1) -> dict[Expr, int] | None:
         """The lexicographically first point (with the values of the sizes there), or None, also where isl leaves it open."""
@@ -256,7 +279,9 @@ class IntegerSet:
 
         The set must not be empty.
         """
-        return _asked(lambda: self._maximum(expr), None)
+        own = self._within()
+        known = None if own is None else own.maximum(expr)
+        return _asked(lambda: self._maximum(expr) if known is None else as_expr(known), None)
 
     def _maximum(self, expr: Expr) -> Expr | None:
         image = self._image(expr)

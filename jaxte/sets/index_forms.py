@@ -22,6 +22,9 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes
 from jaxte.sets.affine import Linear, linear
 
+_STRICT = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
+AFFINE_COMPARISONS = (*_STRICT, "equal")
+
 
 @lru_cache(maxsize=4096)
 def is_index(expr: Expr) -> bool:
@@ -55,6 +58,20 @@ def difference(comparison: Call) -> Linear | None:
     """What is on the left of a comparison less what is on the right; None where one of them is no integer arithmetic."""
     left, right = map(linear_or_none, comparison.args)
     return None if left is None or right is None else left - right
+
+
+@lru_cache(maxsize=4096)
+def nonnegative_forms(condition: Expr) -> tuple[Linear, ...]:
+    """Forms that are at least 0 exactly where an affine comparison holds; none if it is something else."""
+    if not isinstance(condition, Call) or condition.op.name not in AFFINE_COMPARISONS:
+        return ()
+    form = difference(condition)
+    if form is None:
+        return ()
+    name = condition.op.name
+    if name == "equal":
+        return form, form * -1
+    return (Linear({}).plus(form, 1 if name.startswith("greater") else -1, _STRICT[name]),)
 
 
 class Term(frozenset[tuple[Expr, int]]):

@@ -17,7 +17,8 @@ from jaxte.lang.graphs import among
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.conditions import limit_of, nonnegative_forms
+from jaxte.sets.conditions import limit_of
+from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, reach
 from jaxte.tensors.tensor import Compute, Tensor
 

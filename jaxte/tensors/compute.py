@@ -12,7 +12,7 @@ from jaxte.lang.expr import Axis, Expr, Read, Reduce, ScalarLike, call, cast
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, AND, OR, SELECT
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, reads_of, reductions, substitute
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.quasi_affine import quasi_affine
 from jaxte.tensors.bodies.contexts import guards_of
@@ -220,7 +220,7 @@ def extract_reductions(name: str, axes: tuple[Axis, ...], body: Expr) -> Expr:
         top, roots = body, [*body.exprs, body.where]
     else:
         top, roots = None, [body]
-    nested = [node for node in postorder(*roots) if isinstance(node, Reduce)]
+    nested = reductions(*roots)
     if not nested:
         return body
     guards = guards_of(body, set(nested))

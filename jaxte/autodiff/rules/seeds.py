@@ -23,7 +23,7 @@ from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, c
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, DIVIDE, EQUAL, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT
 from jaxte.lang.scalars.table import TABLE, may_blow_up
-from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
+from jaxte.lang.walk import nodes_outside, postorder, reads_of, reductions, substitute
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.shapes import Extent, as_extent, same_extent
@@ -209,7 +209,7 @@ def leaves_out(reader: Compute) -> bool:
     body = reader.body
     if any(condition is not TRUE for condition in _conditions(body)):
         return True
-    axes = (*reader.axes, *(a for node in postorder(body) if isinstance(node, Reduce) for a in node.axes))
+    axes = (*reader.axes, *(a for node in reductions(body) for a in node.axes))
     return not all(_reads_whole(read, axes) for read in reads_of(body) if dtypes.is_inexact(read.dtype))
 
 

@@ -6,6 +6,7 @@ import hashlib
 import linecache
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from jaxte.lower.arrays.data import Call
@@ -18,24 +19,29 @@ class Module:
 
     Attributes:
         text: what runs, and what ``te.source`` prints.
-        namespace: the globals of the module.
+        outside: the globals that it does not make itself.
     """
 
     text: str
-    namespace: Mapping[str, Any]
+    outside: Mapping[str, Any]
+
+    @cached_property
+    def namespace(self) -> Mapping[str, Any]:
+        """The globals of the module, which runs as it stands when one of them is asked for: who prints it compiles nothing."""
+        found = dict(self.outside)
+        exec(compile(self.text, found["__file__"], "exec"), found)
+        return found
 
     def __getitem__(self, name: str) -> Any:
         return self.namespace[name]
 
 
 def load(text: str, label: str, externs: Mapping[str, Callable[..., Any]]) -> Module:
-    """``text`` compiled and run as it stands; ``externs`` are the globals that it takes from outside."""
+    """``text`` as a module; ``externs`` are the globals that it takes from outside."""
     digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()[:12]
     filename = f"<jaxte {label} {digest}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    namespace: dict[str, Any] = {"__name__": f"jaxte_{label}", "__file__": filename, **externs}
-    exec(compile(text, filename, "exec"), namespace)
-    return Module(text, namespace)
+    return Module(text, {"__name__": f"jaxte_{label}", "__file__": filename, **externs})
 
 
 def with_own_externs(programs: Sequence[Program]) -> tuple[list[Program], dict[str, Callable[..., Any]]]:

@@ -22,8 +22,7 @@ from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute, with_indices
 from jaxte.sets.affine import linear, normal
-from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.tensors.recurrences.earlier import decided
 
 _MOST = 4  # lines of one array

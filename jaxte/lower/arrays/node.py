@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache, cached_property
-from operator import attrgetter, is_
+from operator import is_
 from threading import Lock
 from typing import Any, TypeVar
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import ONE, Const, Expr, Reducer
-from jaxte.lang.graphs import ordered
 from jaxte.lang.nodes.interning import ByKey
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import plus, same
@@ -44,7 +43,10 @@ class Interned(type):
             there = _nodes.references.get(key)
             node = None if there is None else there()
             if node is None:
-                node = type.__call__(cls, *args)  # type: ignore[arg-type]
+                node = object.__new__(cls)  # type: ignore[arg-type]
+                node.__dict__.update(
+                    zip(_names(cls), args, strict=True)
+                )  # no constructor of a node does more
                 _nodes.add(key, node)
         return node
 
@@ -105,6 +107,25 @@ class Node(metaclass=Interned):
                 waiting += reversed(value)
         return tuple(found)
 
+    @cached_property
+    def kinds(self) -> frozenset[type]:
+        """The classes of the node and of all that it is made of: what a pass looks for is in few statements."""
+        waiting: list[Node] = [self]
+        while waiting:
+            node = waiting[-1]
+            own: set[type] = {type(node)}
+            before = len(waiting)
+            for operand in node.operands:
+                below = operand.__dict__.get("kinds")
+                if below is None:
+                    waiting.append(operand)
+                else:
+                    own |= below
+            if len(waiting) == before:
+                node.__dict__["kinds"] = frozenset(own)
+                waiting.pop()
+        return self.__dict__["kinds"]  # type: ignore[no-any-return]
+
 
 @cache
 def _fields(cls: Any) -> tuple[Field[Any], ...]:
@@ -139,18 +160,31 @@ def _exprs_in(value: Any) -> Iterator[Expr]:
             yield from _exprs_in(getattr(value, name))
 
 
-_operands = attrgetter("operands")
-
-
 def nodes_below(*roots: Node) -> list[Node]:
-    """Every node that ``roots`` are made of, each once, operands first."""
-    return ordered(roots, _operands)
+    """Every node that ``roots`` are made of, each once, operands first: :func:`ordered`, which is asked for these more than for all else."""
+    done: list[Node] = []
+    stack: list[Node | None] = [*reversed(roots)]
+    entered: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node is None:  # what the next one needs is done
+            done.append(stack.pop())  # type: ignore[arg-type]
+        elif node not in entered:
+            entered.add(node)
+            if own := node.operands:
+                stack += (node, None, *own[::-1])
+            else:
+                done.append(node)
+    return done
 
 
 def replaced(root: Node, table: Mapping[Node, Node]) -> Node:
     """``root`` with the nodes that are keys of ``table`` replaced by its values."""
+    nodes = nodes_below(root)
+    if table.keys().isdisjoint(nodes):
+        return root
     memo = dict(table)
-    for node in nodes_below(root):
+    for node in nodes:
         if node not in memo:
             memo[node] = rebuilt(node, memo)
     return memo[root]

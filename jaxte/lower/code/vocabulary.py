@@ -97,7 +97,13 @@ AnyStatement = Statement | Function | PrefixFunction
 
 def with_sources(statements: Iterable[AnyStatement], rule: Callable[[Node], Node]) -> list[AnyStatement]:
     """``statements`` with ``rule`` of what each assigns in its place."""
-    return [replace(s, source=rule(s.source)) if isinstance(s, Statement) else s for s in statements]
+
+    def over(s: AnyStatement) -> AnyStatement:
+        if not isinstance(s, Statement) or (source := rule(s.source)) is s.source:
+            return s
+        return replace(s, source=source)
+
+    return list(map(over, statements))
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def bytes_of(tensor: Tensor) -> int | None:
 
 def expensive_calls(exprs: Sequence[Expr]) -> int:
     """How many evaluations of exp and its like an element takes."""
-    return sum(is_expensive(n) for n in postorder(*exprs))
+    return sum(map(is_expensive, postorder(*exprs)))
 
 
 def is_expensive(node: Expr) -> bool:

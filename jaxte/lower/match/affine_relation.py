@@ -42,7 +42,12 @@ class Extents:
 
     @property
     def size(self) -> Expr:
-        return normal(self.hi - self.lo)
+        return _length(self.lo, self.hi)
+
+
+@lru_cache(maxsize=4096)  # each form of a convolution asks for its extents again
+def _length(lo: Expr, hi: Expr) -> Expr:
+    return normal(hi - lo)
 
 
 @dataclass(frozen=True, slots=True)

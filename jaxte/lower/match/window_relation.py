@@ -47,8 +47,9 @@ from jaxte.lower.match.affine_relation import (
 )
 from jaxte.lower.match.index_terms import Form
 from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.sets.conditions import nonnegative_forms, positive
+from jaxte.sets.conditions import positive
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.tabulate import evaluate_index
 
 

@@ -177,7 +177,8 @@ def _conversion(program: Program) -> list[str]:
     So are those that something is made from which is read so, by what NumPy's arrays do themselves: slices, arithmetic.
     """
     made = dict(_assignments(program.statements))
-    wanted = [n.array for n in nodes_below(*made.values()) if isinstance(n, (Gather, Scatter))]
+    sources = [source for source in made.values() if not source.kinds.isdisjoint((Gather, Scatter))]
+    wanted = [n.array for n in nodes_below(*sources) if isinstance(n, (Gather, Scatter))]
     read: set[str] = set()
     while wanted:
         new = (_numpy_names(wanted.pop()) or set()) - read

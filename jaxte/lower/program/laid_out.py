@@ -28,7 +28,8 @@ _FUSED = (Apply, Cast, View, Broadcast, Flip)
 def laid_out_bytes(statements: Sequence[AnyStatement]) -> int:
     """The bytes of all that the reductions of ``statements``, which make one tensor, have written to memory: XLA adds them up in one loop."""
     own = {s.target: s.source for s in statements if isinstance(s, Statement)}
-    reduced = [n for n in nodes_below(*own.values()) if isinstance(n, (Reduced, Combined))]
+    reducing = [source for source in own.values() if not source.kinds.isdisjoint((Reduced, Combined))]
+    reduced = [n for n in nodes_below(*reducing) if isinstance(n, (Reduced, Combined))]
     return sum(max((_largest(o, own) for o in operands_of(node)), default=0) for node in reduced)
 
 

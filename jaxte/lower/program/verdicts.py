@@ -14,7 +14,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import TooLargeError
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Reduce, as_expr, conjuncts
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
 from jaxte.lower.arrays.counts import at_least, elements, held_bytes
 from jaxte.lower.arrays.counts import flops as node_flops
 from jaxte.lower.arrays.data import Gather
@@ -89,7 +89,7 @@ def _held_by_jax(tensor: Compute) -> int:
     XLA on the CPU writes what is chosen before it reduces it, over all axes that it depends on. What is computed of one element alone is an
     array of that tensor's size; products and windows that are reduced are no arrays.
     """
-    chosen = [n for n in postorder(tensor.body) if isinstance(n, Reduce) and _is_choice(n)]
+    chosen = [n for n in reductions(tensor.body) if _is_choice(n)]
     pairs = [
         e for node in chosen for e in postorder(*node.exprs) if is_expensive(e) and len(set(reads_of(e))) > 1
     ]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from jaxte.lang.expr import Expr, Read, Reduce, as_expr, cast
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.expr import Expr, Read, as_expr, cast
+from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.data import DynamicIndex, DynamicSlice, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
@@ -284,7 +284,7 @@ def _spread(step: Step) -> int:
     found: dict[Tensor, Counter[Tensor]] = {t: Counter([t]) for t in step.carried.values()}
     for tensor in step.order:
         own = found[tensor] = Counter[Tensor]()
-        if isinstance(tensor, Compute) and not any(isinstance(n, Reduce) for n in postorder(tensor.body)):
+        if isinstance(tensor, Compute) and not tensor.body.reduces:
             for read in dict.fromkeys(reads_of(tensor.body)):
                 own.update(found.get(read.tensor, {}))
     return max((n for t in step.results for n in found.get(t, {}).values()), default=0)

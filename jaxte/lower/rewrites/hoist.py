@@ -184,6 +184,8 @@ def with_narrow_factors_first(body: Expr, axes: Sequence[Axis]) -> Expr:
         return body
     nodes = nodes_outside(body, (Read, Reduce))
     products = [n for n in nodes if isinstance(n, Call) and n.op in _PRODUCTS]
+    if sum(map(weight, products)) < _WORTH:
+        return body
     within = {c for n in products for c in n.args}
     table: dict[Expr, Expr] = {}
     for node in products:
@@ -235,4 +237,4 @@ def _is_wide(expr: Expr, axes: Sequence[Axis]) -> bool:
 def _work(body: Expr, axes: Sequence[Axis]) -> int:
     """Operations for each element."""
     nodes = nodes_outside(body, (Read, Reduce))
-    return sum(weight(n) for n in nodes if isinstance(n, Call) and _is_wide(n, axes))
+    return sum([weight(n) for n in nodes if isinstance(n, Call) and _is_wide(n, axes)])

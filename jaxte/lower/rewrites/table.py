@@ -12,10 +12,10 @@ from collections.abc import Callable
 from jaxte.algebra.signs import with_even_functions
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Call, Const, Expr, Reduce
+from jaxte.lang.expr import Call, Const, Expr
 from jaxte.lang.functions import rsqrt, sqrt
 from jaxte.lang.operators import POWER
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import reductions
 from jaxte.lower.rewrites.disjoint_terms import with_residues_apart, without_disjoint_sums
 from jaxte.lower.rewrites.hoist import with_factors_outside, with_narrow_factors_first
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
@@ -57,7 +57,7 @@ def _of_sums(rule: Callable[[Expr], Expr]) -> Callable[[Expr, Place], Expr]:
     """``rule`` for bodies in which sums of several terms are reduced; the others are not walked."""
 
     def apply(body: Expr, place: Place) -> Expr:
-        several = any(isinstance(n, Reduce) and signed_terms(n.exprs[0])[1:] for n in postorder(body))
+        several = any(signed_terms(n.exprs[0])[1:] for n in reductions(body))
         return rule(body) if several else body
 
     return apply

@@ -31,8 +31,7 @@ from jaxte.lower.match.index_terms import with_normal_indices
 from jaxte.lower.rewrites.short_axes import at_unit_axes
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.affine import normal
-from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -28,8 +28,7 @@ from jaxte.lower.code.spec import Array
 from jaxte.lower.limits import FEW
 from jaxte.lower.tiles.slices import NoBlock, Place, Slice, Window
 from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import reach
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 

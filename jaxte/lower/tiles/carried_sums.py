@@ -82,6 +82,8 @@ class Update:
 
 def outermost(body: Expr) -> list[Reduce]:
     """The reductions of ``body`` that are not part of others, each once."""
+    if not body.reduces:
+        return []
     nodes = ordered([body], lambda node: () if isinstance(node, Reduce) else node.children)
     return [node for node in nodes if isinstance(node, Reduce)]
 

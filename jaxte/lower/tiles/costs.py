@@ -12,7 +12,7 @@ from math import prod
 
 from jaxte.lang.expr import Call, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import free_axes, postorder
+from jaxte.lang.walk import free_axes, postorder, reductions
 from jaxte.lower.code.vocabulary import Amounts, Choice, TilePass
 from jaxte.lower.cost.platforms import Rates
 from jaxte.lower.cost.policy import Policy
@@ -55,7 +55,7 @@ def loop_of(tiles: Tiles) -> tuple[int, ...]:
 
 def _loop(tensor: Compute, blocks: Blocks) -> tuple[int, ...]:
     own = frozenset(tensor.axes)
-    sums = [n for n in postorder(tensor.body) if isinstance(n, Reduce)]
+    sums = reductions(tensor.body)
     loops = [(*(a for a in free_axes(n) if a in own), *n.axes) for n in sums]
     return max(
         (tuple(blocks.extent if a in blocks.axes else points([a]) for a in axes) for axes in loops),

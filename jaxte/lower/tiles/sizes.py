@@ -9,7 +9,7 @@ from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import Members, among
-from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.general import general_work
 from jaxte.lower.cost.policy import ANY, Policy
@@ -32,7 +32,7 @@ GENERAL = "general"
 
 def work_of(tensor: Compute) -> Work:
     """The work of all of ``tensor``: that of a band, where it is one, else that of the general path."""
-    reduces = [n for n in postorder(tensor.body) if isinstance(n, Reduce)]
+    reduces = reductions(tensor.body)
     total = Work(
         stream=2 * dtypes.width(tensor.dtype) * points(tensor.axes),
         transcendental=expensive_calls([tensor.body]) * points(tensor.axes) if not reduces else 0,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from jaxte.algebra.product import Factor, multiplied, product_of, split_outer, times_sum
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, reductions, substitute
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
@@ -106,7 +106,7 @@ def _is_read_in_products(tensor: Tensor, order: Sequence[Tensor]) -> bool:
 
 
 def _factors_of_sums(body: Expr) -> set[Expr]:
-    sums = [n for n in postorder(body) if isinstance(n, Reduce) and n.reducer.name == "sum"]
+    sums = [n for n in reductions(body) if n.reducer.name == "sum"]
     return {f.expr for node in sums for f in product_of(node.exprs[0]).factors if not f.inverse}
 
 

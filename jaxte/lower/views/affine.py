@@ -71,10 +71,18 @@ def _fetch_row(extent: int, start: int, count: int) -> tuple[Step, ...]:
     """The same of numbers, one element after the other, as most reads are."""
     if start < 0 or start + count > extent:
         return _fetch_known(extent, start, 1, count)
-    if count == extent:
-        return ()
+    row = row_of(extent, start, count)
+    return () if row is ALL else (Index((row,)),)
+
+
+def row_of(extent: int, start: int, count: int) -> Range:
+    """``count`` elements from ``start`` on, all of which are there."""
     stop = start + count
-    return (Index((Range(as_expr(start) if start else None, None if stop == extent else as_expr(stop)),)),)
+    return (
+        ALL
+        if count == extent
+        else Range(as_expr(start) if start else None, None if stop == extent else as_expr(stop))
+    )
 
 
 def slice_steps(extent: Expr, start: Linear, last: Linear, stride: int) -> tuple[Step, ...]:

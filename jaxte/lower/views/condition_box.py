@@ -13,8 +13,8 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, OR, SELECT
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear
-from jaxte.sets.conditions import nonnegative_forms, positive
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.conditions import positive
+from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import at_most, constant, decide, dims_of, known, nonnegative
 
 

@@ -16,6 +16,7 @@ from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lang.graphs import among, place_of
 from jaxte.lower.arrays.steps import (
     ALL,
+    Entry,
     Index,
     Pad,
     Range,
@@ -29,7 +30,7 @@ from jaxte.lower.arrays.steps import (
 )
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.views.affine import fetch, lift
+from jaxte.lower.views.affine import fetch, lift, row_of
 from jaxte.lower.views.coupled import elements_made, flat_views, is_worth_making, shares_axes
 from jaxte.lower.views.one_axis import axis_view
 from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
@@ -57,6 +58,9 @@ def _view(shape: tuple[Expr, ...], indices: tuple[Expr, ...], order: tuple[Axis,
 
 def _by_dimensions(shape: Sequence[Expr], indices: Sequence[Expr], order: Sequence[Axis]) -> View | Refusal:
     """The view that takes the dimensions of the tensor each by itself, and axes that stand in two of them last."""
+    plain = _plain_slices(shape, indices)
+    if plain is not None:
+        return plain
     merged = _merged_neighbours(shape, indices)
     if isinstance(merged, Refusal):
         return merged
@@ -69,6 +73,24 @@ def _by_dimensions(shape: Sequence[Expr], indices: Sequence[Expr], order: Sequen
         parts.append(part)
     joined = View((*first, *_side_by_side(parts, extents)), tuple(d for part in parts for d in part.dims))
     return _take_diagonals(joined)
+
+
+def _plain_slices(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | None:
+    """The view of indices that are axes, each another one, at a distance from them and in range, as most are; None of others."""
+    dims: list[Axis] = []
+    entries: list[Entry] = []
+    for extent, index in zip(shape, indices, strict=True):
+        form = linear(index)
+        dim = next(iter(form.terms), None)
+        if len(form.terms) != 1 or not isinstance(dim, Axis) or form.terms[dim] != 1 or among(dim, dims):
+            return None
+        size, count = known(extent), known(dim.hi)
+        if size is None or not count or not 0 <= form.constant <= size - count:
+            return None
+        dims.append(dim)
+        entries.append(row_of(size, form.constant, count))
+    sliced = any(entry is not ALL for entry in entries)
+    return View((Index(tuple(entries)),) if sliced else (), tuple(dims))
 
 
 def _least_copied(shape: Sequence[Expr], indices: Sequence[Expr], found: View) -> View | Refusal:

@@ -23,9 +23,9 @@ from jaxte.lang.operators import AND, EQUAL, NOT, SELECT
 from jaxte.lang.walk import depends_on, reads_of, substitute
 from jaxte.planning.conditions.moving_windows import with_windows
 from jaxte.planning.indices.digits import with_whole_axes
-from jaxte.sets.conditions import narrowed, nonnegative_forms, positive
+from jaxte.sets.conditions import narrowed, positive
 from jaxte.sets.digits import straightened
-from jaxte.sets.index_forms import difference
+from jaxte.sets.index_forms import difference, nonnegative_forms
 from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.solve import simplify_domain

@@ -19,9 +19,9 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, GREATER_EQUAL, LESS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.conditions import halves, nonnegative_forms, positive, prune
+from jaxte.sets.conditions import halves, positive, prune
 from jaxte.sets.digits import straightened
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.structure import topological_order

@@ -24,8 +24,9 @@ from jaxte.lang.operators import ADD, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.conditions.counted_points import with_tight_axes
 from jaxte.planning.conditions.moving_windows import Term, sum_of, term_of, under, with_windows
-from jaxte.sets.conditions import nonnegative_forms, positive, prune
+from jaxte.sets.conditions import positive, prune
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.intervals import extent
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor

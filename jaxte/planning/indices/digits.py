@@ -24,9 +24,8 @@ from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite,
 from jaxte.planning.orders.contraction_search import MOST_AXES
 from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.digits import at_digits, is_by_blocks, number_of, straightened
-from jaxte.sets.index_forms import is_index, linear_or_none, term_of
+from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms, term_of
 from jaxte.sets.intervals import axis_bounds, interval, known, same
 from jaxte.tensors.tensor import Compute
 

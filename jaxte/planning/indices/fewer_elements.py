@@ -18,7 +18,7 @@ from math import prod
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, nodes_outside, reads_of, reductions, substitute
 from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds, wraps
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import is_index
@@ -55,7 +55,7 @@ def read_in_part(order: Iterable[Tensor], outputs: Sequence[Tensor]) -> dict[Ten
 
 def _is_sum(tensor: Compute) -> bool:
     """Whether each element is sums over all of their axes (extrema have derivatives as tensors alone), and neither a part that planning made nor told how it is differentiated."""
-    sums = [n for n in postorder(tensor.body) if isinstance(n, Reduce)]
+    sums = reductions(tensor.body)
     own = type(tensor) is Compute and tensor.part_of == tensor.name and tensor.override is None
     return own and bool(sums) and all(n.where is TRUE and n.reducer.name == "sum" for n in sums)
 

@@ -23,7 +23,8 @@ from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, floor_divide, from_linear, mod
-from jaxte.sets.conditions import nonnegative_forms, tidy
+from jaxte.sets.conditions import tidy
+from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.solving.elimination import Solution, mentions
 
 _MANY = 4  # digits; fewer are solved for as everything else is

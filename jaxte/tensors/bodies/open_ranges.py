@@ -17,7 +17,7 @@ from jaxte.lang.graphs import among
 from jaxte.lang.nodes.interning import new_node
 from jaxte.lang.operators import MINIMUM
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, substitute
+from jaxte.lang.walk import free_axes, postorder, reductions, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import nonnegative
@@ -60,7 +60,7 @@ def renamed(own: Axis, table: Mapping[Expr, Expr]) -> Axis:
 
 def repeated(bodies: Sequence[Expr]) -> list[RangeAgain]:
     """The axes that have the range of an open one."""
-    reduced = [a for node in postorder(*bodies) if isinstance(node, Reduce) for a in node.axes]
+    reduced = [a for node in reductions(*bodies) for a in node.axes]
     return [a for a in dict.fromkeys(reduced) if isinstance(a, RangeAgain)]
 
 
@@ -94,7 +94,7 @@ def extents_of(axes: Sequence[Axis], bodies: Sequence[Expr], padded: bool = Fals
         bodies
     ):  # these have the range of the axis that they repeat, and say as much about it
         bodies = [with_ranges(body, {a: a.of for a in again}) for body in bodies]
-    reduced = [a for node in postorder(*bodies) if isinstance(node, Reduce) for a in node.axes]
+    reduced = [a for node in reductions(*bodies) for a in node.axes]
     unknown = [a for a in dict.fromkeys((*axes, *reduced)) if isinstance(a, OpenAxis)]
     if not unknown:
         return {}

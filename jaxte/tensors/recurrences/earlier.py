@@ -16,9 +16,8 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import COMPARISONS, EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, normal
-from jaxte.sets.conditions import nonnegative_forms
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.index_forms import is_index, linear_or_none
+from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms
 from jaxte.sets.intervals import decide
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.recurrences.node import Position, Recurrence, State

@@ -32,7 +32,7 @@ from jaxte.lower.arrays.views import Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Array, Finish, OfTwo, Refusal, array
-from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finishing, operand_body, oriented
+from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finishing, operand_body
 from jaxte.lower.forms.conv.write import rearranged
 from jaxte.lower.limits import MOST_COPIES
 from jaxte.sets.affine import normal
@@ -166,7 +166,7 @@ def _has_rows(match: Match) -> bool:
 
 
 def _small(match: Match, most: int) -> tuple[Match, list[Window]] | None:
-    windows = [oriented(s) for s in match.spatial]
+    windows = match.windows
     counts = [w.spatial.t.extent for w in windows]
     if not all(isinstance(c, Const) and w.alpha == 1 for c, w in zip(counts, windows, strict=True)):
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
@@ -31,7 +33,7 @@ class Spatial:
     relation: Relation
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Match:
     """Two operands and the role of every axis; ``guards`` are the conditions on axes of either operand."""
 
@@ -44,10 +46,23 @@ class Match:
 
     def with_role(self, wanted: str) -> tuple[Axis, ...]:
         """The axes outside of spatial dimensions that have a role, in order."""
+        return self._roles.get(wanted, ())
+
+    @cached_property
+    def _roles(self) -> Mapping[str, tuple[Axis, ...]]:
         used = frozenset(a for s in self.spatial for a in (s.t, s.z) if a is not None)
-        reduced = wanted in ("contracted", "lhs_sum", "rhs_sum")
-        axes = self.reduced if reduced else tuple(a for own in self.outputs for a in own)
-        return tuple(a for a in axes if a not in used and role(a, self.lhs, self.rhs, reduced) == wanted)
+        found: dict[str, tuple[Axis, ...]] = {}
+        for reduced, axes in ((False, chain.from_iterable(self.outputs)), (True, self.reduced)):
+            for axis in axes:
+                if axis not in used:
+                    own = role(axis, self.lhs, self.rhs, reduced)
+                    found[own] = (*found.get(own, ()), axis)
+        return found
+
+    @cached_property
+    def windows(self) -> list[Window]:
+        """Its spatial dimensions with positive signs."""
+        return [oriented(s) for s in self.spatial]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +177,7 @@ def _points(axes: Sequence[Axis]) -> int:
 
 
 def _reversals(match: Match) -> int:
-    windows = [oriented(s) for s in match.spatial]
-    return sum(w.flip_x + w.flip_k + w.flip_t for w in windows)
+    return sum(w.flip_x + w.flip_k + w.flip_t for w in match.windows)
 
 
 def specify(
@@ -177,7 +191,7 @@ def specify(
     """The call for ``match``, with the factors ``outer`` multiplied to its result; its groups are of features, or ``by_batch``."""
     if _is_kernel(match):
         match = exchanged(match)
-    windows = [oriented(s) for s in match.spatial]
+    windows = match.windows
     letters = _LETTERS.get(len(windows), "ABDEFGHJKL")[: len(windows)]
     groups, contracted = match.with_role("group"), match.with_role("contracted")
     own = {"N": match.with_role("batch"), "C": contracted}

@@ -193,9 +193,9 @@ def _branches(root: Expr) -> bool:
 
 @lru_cache(maxsize=1024)
 def _branches_itself(root: Expr) -> bool:
-    called = any(isinstance(n, Call) and n.op.name in _CALLED for n in postorder(root))
+    called = [n for n in postorder(root) if isinstance(n, Call) and n.op.name in _CALLED]
     numbers = (read.tensor for read in reads_of(root) if read.tensor.shape == ())
-    return called or any(not _is_head(tensor) for tensor in numbers)
+    return bool(called) or any(not _is_head(tensor) for tensor in numbers)
 
 
 @lru_cache(maxsize=1024)

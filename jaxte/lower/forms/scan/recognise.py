@@ -35,7 +35,8 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Finish, Refusal, array, over_all
 from jaxte.sets.affine import from_linear, normal
-from jaxte.sets.conditions import nonnegative_forms, positive
+from jaxte.sets.conditions import positive
+from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.reducers import builtin_reducer, wide_dtype, wide_recurrence
 

@@ -22,6 +22,8 @@ _LONGEST_LINE = 92  # characters of a statement that is left as it is
 
 def with_alike_parts_in_loops(source: Node, text_of: Callable[[Node], str]) -> Node:
     """``source`` with the parts of stacks and concatenations in loops, where its line is long."""
+    if source.kinds.isdisjoint((Stacked, Joined)):
+        return source
     joined = [node for node in nodes_below(source) if isinstance(node, (Stacked, Joined))]
     whole = [node for node in joined if len(node.parts) >= _FEWEST]
     if not whole or len(text_of(source)) <= _LONGEST_LINE:

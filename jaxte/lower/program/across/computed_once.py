@@ -151,7 +151,7 @@ def _is_whole(read: Read, axes: set[Axis]) -> bool:
 
 def with_one_gather(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
     """``statements`` in which clipped rows are read as those are that are gathered in whole."""
-    own = [s.source for s in statements if isinstance(s, Statement)]
+    own = [s.source for s in statements if isinstance(s, Statement) and Gather in s.source.kinds]
     gathers = [node for node in nodes_below(*own) if isinstance(node, Gather)]
     filled = {(g.array, g.positions): g for g in gathers if g.mode == FILL}
     clipped = [g for g in gathers if g.mode == CLIP and (g.array, g.positions) in filled]

@@ -230,6 +230,7 @@ def _in_one_scope(statements: Sequence[Statement]) -> dict[Node, Node]:
 
 def _renamed(part: Sequence[Statement], new: Mapping[str, str]) -> list[Statement]:
     """``part`` with ``new`` names for old ones, as targets too."""
+    new = {old: name for old, name in new.items() if old != name}
     if not new:
         return list(part)
     made: dict[Node, Node] = {}

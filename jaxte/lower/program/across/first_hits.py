@@ -41,8 +41,7 @@ from jaxte.lower.forms.pieces.interleaved import INTERLEAVED, MOST_BRANCHES
 from jaxte.lower.forms.window.unrolled import numbered_conditions
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.affine import linear, normal
-from jaxte.sets.conditions import nonnegative_forms
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.tensors.tensor import Compute, Tensor
 
 _FEWEST_AXES = 2  # of the window: along one, comparisons take as long as winners

@@ -49,6 +49,8 @@ def without_idle_pads(statements: Sequence[AnyStatement], tensors: Collection[st
         if any(isinstance(o, Name) and o.identifier in pads for o in n.operands)
     }
     left = [s for s in statements if s.target not in pads]
+    if not gone:
+        return left
     return with_sources(left, lambda source: replaced(source, gone))
 
 

@@ -39,7 +39,7 @@ def with_masked_once(statements: Sequence[AnyStatement], names: Names) -> list[A
 
 def _reduced(source: Node) -> Iterator[tuple[Apply, Name]]:
     """The arrays with names of which ``source`` takes extrema where a condition holds, as it reads them."""
-    for node in nodes_below(source):
+    for node in nodes_below(source) if Reduced in source.kinds else ():
         if isinstance(node, Reduced) and node.function in ("max", "min"):
             match node.array:
                 case Apply(op, (_, Name() as array, Number())) as own if op is SELECT:

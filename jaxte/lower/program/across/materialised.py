@@ -12,7 +12,7 @@ from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.work import expensive_calls
 from jaxte.lower.limits import FEW, FEW_POSITIONS
@@ -205,7 +205,7 @@ def _is_dear(root: Expr) -> bool:
 
     Places of maxima and how many share one, comparisons for each position, are as well found again: 2 x 2 pools lose a third where they are kept.
     """
-    sums = [n for n in postorder(root) if isinstance(n, Reduce) and n.reducer.name == "sum"]
+    sums = [n for n in reductions(root) if n.reducer.name == "sum"]
     sums = [
         n for n in sums if not any(isinstance(e, Call) and e.op in COMPARISONS for e in postorder(*n.exprs))
     ]
@@ -254,7 +254,7 @@ def _taps(root: Expr) -> int:
 
 def _summed(root: Expr) -> frozenset[Expr]:
     """The reads below ``root`` that are all that a sum is of, over axes of their own: XLA writes what several sums read, and computes it once."""
-    found = [node.exprs[0] for node in postorder(root) if isinstance(node, Reduce) and node.where is TRUE]
+    found = [node.exprs[0] for node in reductions(root) if node.where is TRUE]
     return frozenset(r for r in found if isinstance(r, Read) and all(isinstance(i, Axis) for i in r.indices))
 
 

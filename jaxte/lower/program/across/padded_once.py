@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache, partial
+from typing import Any
 
-from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, as_expr, call, conjuncts
+from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjuncts
 from jaxte.lang.operators import NOT, SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.code.vocabulary import AnyStatement
 from jaxte.lower.cost.work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
@@ -89,7 +90,7 @@ def are_several(reads: Sequence[Read], shifted: frozenset[Axis]) -> bool:
 
 
 def _reduced(root: Expr) -> frozenset[Axis]:
-    return frozenset(a for node in postorder(root) if isinstance(node, Reduce) for a in node.axes)
+    return frozenset(a for node in reductions(root) for a in node.axes)
 
 
 def shifted_axes(root: Expr) -> frozenset[Axis]:
@@ -137,6 +138,15 @@ def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
         return by_tensor(root)
     found: dict[Tensor, list[Read]] = {}
     seen: set[tuple[Expr, tuple[tuple[Expr, Expr], ...]]] = set()
+    parts: dict[
+        tuple[Any, Expr], dict[Expr, Expr]
+    ] = {}  # the same part of an axis has the same axis of its own
+
+    def within(condition: Expr) -> dict[Expr, Expr]:
+        if (key[1], condition) not in parts:
+            parts[key[1], condition] = _narrowed(table, condition)
+        return parts[key[1], condition]
+
     stack: list[tuple[Expr, dict[Expr, Expr]]] = [(root, {})]
     while stack and len(seen) < _MOST_PIECES:
         node, table = stack.pop()
@@ -149,13 +159,9 @@ def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
             found.setdefault(node.tensor, []).append(own)
         if isinstance(node, Call) and node.op is SELECT:
             test, taken, other = node.args
-            stack += [
-                (test, table),
-                (taken, _narrowed(table, test)),
-                (other, _narrowed(table, call(NOT, test))),
-            ]
+            stack += [(test, table), (taken, within(test)), (other, within(call(NOT, test)))]
         else:
-            stack += [(child, table) for child in node.children]
+            stack += [(child, table) for child in node.children if child.children or isinstance(child, Read)]
     return found if len(seen) < _MOST_PIECES else by_tensor(root)
 
 
@@ -225,7 +231,7 @@ def is_cheap(body: Expr) -> bool:
 @lru_cache(maxsize=1024)
 def calls_in(body: Expr) -> int:
     """The operations of an element, those on positions not counted."""
-    return sum(isinstance(node, Call) and not node.weak for node in postorder(body))
+    return len([node for node in postorder(body) if isinstance(node, Call) and not node.weak])
 
 
 def has_loops(body: Expr) -> bool:

@@ -24,7 +24,7 @@ from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among, components
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, reductions, rewrite, substitute
 from jaxte.lower.arrays.products import OPS
 from jaxte.lower.cost.work import points
 from jaxte.lower.limits import FEW, LONGEST_UNROLLED
@@ -63,8 +63,8 @@ def with_segments(planned: Tiling) -> Tiling:
 def _taken_apart(name: str, body: Expr, inner: list[Compute]) -> Expr:
     """``body`` with its reductions axis by axis and in pieces; the tensors that it reads then are added to ``inner``."""
     table: dict[Expr, Expr] = {}
-    nested = {n for node in postorder(body) if isinstance(node, Reduce) for n in postorder(*node.children)}
-    sums = [n for n in postorder(body) if isinstance(n, Reduce) and n not in nested]
+    nested = {n for node in reductions(body) for n in postorder(*node.children)}
+    sums = [n for n in reductions(body) if n not in nested]
     around = {} if isinstance(body, Reduce) else guards_of(body, {*sums})
     for node in sums:
         wide = with_wide_reads(node)  # what is between two sums is not rounded

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from jaxte.lang.expr import Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import Members, among
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.tiles.tiling import Tiles
 from jaxte.lower.views.condition_box import split_conditions
 from jaxte.lower.views.scope import Scope
@@ -56,7 +56,7 @@ def _is_of(condition: Expr, tensor: Compute) -> bool:
 
 def _read_otherwise(item: Tensor | Tiles) -> Iterable[Tensor]:
     """What ``item`` reads that is not chosen by conditions: of a sum, factors are masked, or all of them where one is zero."""
-    if isinstance(item, Compute) and not any(isinstance(n, Reduce) for n in postorder(item.body)):
+    if isinstance(item, Compute) and not item.body.reduces:
         return ()
     return item.inputs
 

@@ -24,7 +24,7 @@ from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import Shaped, einsum
 from jaxte.lower.code.spec import Array, Finish, Refusal, array
 from jaxte.lower.forms.conv.lines.toeplitz import OfLines, end_of_lines, order_of_reads
-from jaxte.lower.forms.conv.spec import Match, Window, operand_body, oriented
+from jaxte.lower.forms.conv.spec import Match, Window, operand_body
 
 LEAST = 16  # positions of operands and result below which no transform is worth its while
 DTYPES = ("float32", "float64", "complex64", "complex128")
@@ -88,7 +88,7 @@ def fourier_windows(match: Match, dtype: str) -> list[Window] | Refusal:
     if min(counts) < LEAST:
         return Refusal(f"fewer than {LEAST} positions")
     axes = [a.extent for own in match.outputs for a in own] + [a.extent for a in match.reduced]
-    windows = [oriented(s) for s in match.spatial]
+    windows = match.windows
     if not all(isinstance(e, Const) for e in [*axes, *(w.c for w in windows)]):
         return Refusal("extents depend on sizes")
     return windows

@@ -1,0 +1,112 @@
+"""Differences within bounds: every answer beside the points one by one."""
+
+from __future__ import annotations
+
+import operator
+import random
+from itertools import product
+
+import pytest
+
+from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.sets.differences import Differences, differences
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.tabulate import evaluate_index
+
+Comparison = tuple[Expr, Expr, str]
+COMPARE = ("le", "lt", "ge", "gt", "eq")
+
+
+def _compared(draw: random.Random, axes: list[Axis]) -> Comparison:
+    one, other = draw.sample(axes, 2)
+    left = draw.choice([one, one - other, one + draw.randint(-2, 2)])
+    right = draw.choice([other + draw.randint(-2, 2), as_expr(draw.randint(-1, 5))])
+    return left, right, draw.choice(COMPARE)
+
+
+def _condition(compared: Comparison) -> Expr:
+    left, right, name = compared
+    found: Expr = getattr(operator, name)(left, right)
+    return found
+
+
+def _points(axes: list[Axis], conditions: list[Comparison]) -> list[dict[Expr, int]]:
+    whole = [dict(zip(axes, at, strict=True)) for at in product(*(range(int(a.hi)) for a in axes))]
+    return [at for at in whole if all(_holds(c, at) for c in conditions)]
+
+
+def _holds(compared: Comparison, at: dict[Expr, int]) -> bool:
+    left, right, name = compared
+    return bool(getattr(operator, name)(evaluate_index(left, at), evaluate_index(right, at)))
+
+
+def _drawn(draw: random.Random) -> tuple[list[Axis], list[Comparison], Differences | None]:
+    axes = [Axis(name, 0, draw.randint(1, 5)) for name in "ijk"]
+    conditions = [_compared(draw, axes) for _ in range(draw.randint(0, 3))]
+    if draw.random() < 0.4:  # one equation of all three
+        i, j, k = axes
+        conditions.append((k, i + draw.choice([-1, 1]) * j + draw.randint(-2, 2), "eq"))
+    ranges = [c for a in axes for c in (0 <= a, a < a.hi)]
+    return axes, conditions, differences(axes, [*ranges, *map(_condition, conditions)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_answer_is_that_of_the_points(seed: int) -> None:
+    draw, known, answered = random.Random(seed), 0, 0
+    for _ in range(60):
+        axes, conditions, own = _drawn(draw)
+        if own is None:
+            continue
+        known += 1
+        points = _points(axes, conditions)
+        assert own.is_empty == (not points)
+        asked = _compared(draw, axes)
+        implied = own.implies(_condition(asked))
+        assert implied in (None, all(_holds(asked, at) for at in points))
+        wanted = draw.choice([axes[0], axes[1] - axes[2], axes[2] - axes[0] + 3, -axes[1]])
+        most = own.maximum(wanted)
+        assert most is None or most == max(evaluate_index(wanted, at) for at in points)
+        answered += implied is not None and (most is not None or not points)
+    assert known >= 15
+    assert answered >= known // 4
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sets_are_equal_where_their_points_are(seed: int) -> None:
+    draw, equal = random.Random(seed), 0
+    for _ in range(80):
+        axes, conditions, own = _drawn(draw)
+        more = [*conditions, _compared(draw, axes)]
+        ranges = [c for a in axes for c in (0 <= a, a < a.hi)]
+        other = differences(axes, [*ranges, *map(_condition, more)])
+        if own is not None and other is not None and (same := own.is_equal(other)) is not None:
+            assert same == (_points(axes, conditions) == _points(axes, more))
+            equal += same
+    assert equal > 5
+
+
+def test_isl_is_asked_for_what_differences_do_not_say() -> None:
+    i, j = Axis("i", 0, 8), Axis("j", 0, 8)
+    points = IntegerSet([i, j], [i + j <= 6, i >= 3])
+    assert differences([i, j], [i + j <= 6]) is None
+    assert points.implies(j <= 3)
+    assert not points.implies(j <= 2)
+    assert int(points.maximum(i + j)) == 6  # type: ignore[arg-type]
+    assert int(IntegerSet([i, j], [i <= j]).maximum(i + j)) == 14  # type: ignore[arg-type]
+
+
+def test_what_depends_on_data_or_on_other_axes_constrains_nothing() -> None:
+    i, other = Axis("i", 0, 8), Axis("o", 0, 4)
+    assert differences([i], [i <= other]) is None
+    assert int(IntegerSet([i], [i <= other]).maximum(i)) == 7  # type: ignore[arg-type]
+
+
+def test_isl_reads_nothing_of_a_stencil(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IntegerSet, "_read", lambda *_: pytest.fail("isl is asked"))
+    i, k = Axis("i", 0, 30), Axis("k", 0, 3)
+    points = IntegerSet([i, k], [k <= i, i < k + 28])
+    assert not points.is_empty()
+    assert points.implies(i - k <= 27)
+    assert not points.implies(i <= 28)
+    assert int(points.maximum(i)) == 29  # type: ignore[arg-type]
+    assert points.is_equal(IntegerSet([i, k], [i - k >= 0, i - k <= 27]))
