@@ -29,6 +29,24 @@ def pairs(u: Any) -> Any:
     return jnp.sum(jnp.exp(-(d**2)) * d**2)
 
 
+def attention_in_a_band(heads: int, n: int) -> tuple[Callable[..., Any], jax.ShapeDtypeStruct]:
+    """Attention of each position to 16 beside it, and the queries, keys and values that it takes at once."""
+    i = np.arange(n)
+    near = np.abs(i[:, None] - i) <= 16
+
+    def f(x: Any) -> Any:
+        scores = jnp.where(near, jnp.einsum("hqd,hkd->hqk", x[0], x[1]), -jnp.inf)
+        return jnp.sum(jnp.einsum("hqk,hkd->hqd", jax.nn.softmax(scores), x[2]) ** 2)
+
+    return f, jax.ShapeDtypeStruct((3, heads, n, 8), jnp.float32)
+
+
+def products_of_pairs(heads: int, n: int, platform: str) -> int:
+    """How many products the gradient of attention in a band takes over all pairs."""
+    f, x = attention_in_a_band(heads, n)
+    return str(jax.make_jaxpr(te.grad(f, platform=platform))(x)).count(f"f32[{heads},{n},{n}] = dot_general")
+
+
 def running(u: Any) -> Any:
     return jnp.sum(jnp.cumsum(u, 1) ** 2)
 
@@ -125,3 +143,8 @@ def test_platforms_that_are_none() -> None:
         te.ArgumentError, match=r"platform='gpu' is for JAX functions; .* give platform= there"
     ):
         te.grad(doubled, platform="gpu")
+
+
+def test_a_band_that_stays_on_the_chip_is_computed_over_all_pairs() -> None:
+    assert [products_of_pairs(4, 256, p) for p in ("cpu", "gpu", "tpu")] == [0, 0, 2]
+    assert products_of_pairs(32, 1024, "tpu") == 0  # 128 MiB

@@ -32,6 +32,7 @@ from jaxte.frontends.jaxpr.narrow.pairs import (
     roles_of,
 )
 from jaxte.frontends.jaxpr.narrow.rows import bound, work
+from jaxte.lower.cost.platforms import CPU, Platform
 
 _LEAST_SAVED = 0.05  # of all operations
 _WORTH = 1 << 20  # operations
@@ -48,18 +49,22 @@ class Form:
 
 
 def banded(
-    closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], masks: Masks = NO_MASKS
+    closed: Any,
+    steps: Sequence[Step],
+    slots: Mapping[Any, Slot],
+    masks: Masks = NO_MASKS,
+    facts: Platform = CPU,
 ) -> Instead | None:
     """``closed``, whose equations are ``steps``, with what a known band takes of all pairs only; None where there is no such band.
 
-    Some arguments may be known to be ``masks``.
+    Some arguments may be known to be ``masks``. Where the platform keeps all pairs on its chip, they stay as they are.
     """
     jaxpr = closed.jaxpr
     known = Known(steps, given_to(closed, slots, masks))
     results = [slot_of(v, slots) for v in jaxpr.outvars]
     for blocks, turned in candidates(steps, known):
         found = _Banded(steps, results, known, blocks, turned)
-        if found.pays():
+        if found.pays(facts):
             break
     else:
         return None
@@ -199,9 +204,9 @@ class _Banded:
                 return roles_of(labels, row, column), row
         return None
 
-    def pays(self) -> bool:
+    def pays(self, facts: Platform) -> bool:
         """Whether much of the work is left out."""
-        if self._is_refused:
+        if self._is_refused or (facts.keeps_on_chip and self._largest() <= facts.rates.cache):
             return False
         before = after = 0.0
         for step in self._steps:
@@ -215,6 +220,10 @@ class _Banded:
             if out in self._whole and step not in self._ends:
                 after += own
         return before - after >= max(_LEAST_SAVED * before, _WORTH)
+
+    def _largest(self) -> int:
+        """Bytes of the largest array of all pairs that is computed in blocks."""
+        return max((prod(s.shape) * s.aval.dtype.itemsize for s in self._in_blocks), default=0)
 
     def told(self) -> Iterator[tuple[Any, str]]:
         """The equations of which a part is computed, and what part."""

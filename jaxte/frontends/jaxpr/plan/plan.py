@@ -155,7 +155,7 @@ class Planner:
             slots, found = steps_of(closed)
         apart = narrows and not divided
         asked: dict[Callable[..., Instead | None], bool] = {
-            partial(banded, masks=masks): apart,
+            partial(banded, masks=masks, facts=NO_OPTIONS.policy().facts): apart,
             guarded: self.safe and not divided,
             narrowed: apart,
         }
