@@ -33,7 +33,8 @@ QUICK = {
 } | ({"xla_cpu_use_fusion_emitters": True} if HAS_OLDER_EMITTERS else {})
 """For programs of which bytes, flops, temporaries or the text are asked: fused as users have them, and hardly optimised after that."""
 QUICKEST = QUICK | ({"xla_cpu_use_fusion_emitters": False} if HAS_OLDER_EMITTERS else {})
-"""Half of the time again, by other code for each fusion, so that nothing but values may be asked of it."""
+"""Half of the time again, by other code for each fusion, so that nothing but values may be asked of it. Not for plain JAX that gathers what it has gathered:
+this code computes positions again for each element that is read, and a stencil of gathers takes all memory there is."""
 
 
 def compiled_run(

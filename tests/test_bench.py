@@ -31,7 +31,7 @@ from harness.measure import difference, measure
 from harness.passes import BOTH, FORWARD
 from harness.sides import HAS_TORCH, function, heads, prepare, with_gradients
 from harness.table import counts_report, report, times
-from tests.agreement import QUICKEST
+from tests.agreement import QUICK
 
 ROOT = Path(__file__).parent.parent
 BENCHMARKS = ROOT / "benchmarks"
@@ -90,7 +90,7 @@ def test_sides_of_a_case_agree(name: str) -> None:
     found = {}
     for side in case.sides:
         if side != TORCH:
-            everything = jax.jit(with_gradients(function(case, side), argnums), compiler_options=QUICKEST)
+            everything = jax.jit(with_gradients(function(case, side), argnums), compiler_options=QUICK)
             found[side] = [np.asarray(x) for x in everything(h, *args)]
     assert {JAXTE, IDIOMATIC} <= set(found)
     for side, results in found.items():
