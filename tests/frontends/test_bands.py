@@ -77,6 +77,51 @@ TAKEN: dict[str, Any] = {
     "slopes": lambda q, k, v: jnp.sum(
         jax.nn.softmax(jnp.where(NEAR, scores(q, k) - SLOPES * jnp.abs(ROW - COLUMN), -jnp.inf)) @ v
     ),
+    "a large number": attention(NEAR, -1e9),
+    "no large number": attention(NEAR, -2.0),
+    # rows of which nothing is left are means of all columns
+    "rows without any": attention(NEAR & (ROW > 20), -3e38),
+    "rows that data empty": lambda q, k, v: attention(NEAR & (v[0, :, 0] > 1), -1e9)(q, k, v),
+    "rows that data choose": lambda q, k, v: jnp.sum(
+        jnp.sin(jnp.where(v[0, :, :1] > 0, jax.nn.softmax(jnp.where(NEAR, scores(q, k), -3.0)), k[0, :, :1]) @ v)
+    ),
+    "the least of rows": lambda q, k, v: jnp.sum(
+        jnp.sin(jnp.min(jnp.where(NEAR, scores(q, k) + 3, 9.0), -1)) + jnp.max(jnp.where(NEAR, scores(q, k), 1.0))
+    ),
+    "sums of heads": lambda q, k, v: jnp.sum(
+        jnp.sin(jnp.sum(jax.nn.softmax(jnp.where(NEAR, scores(q, k), -1e4)), 0) @ v[0])
+    ),
+    "dropout": lambda q, k, v: jnp.sum(
+        jnp.sin(
+            jnp.where(
+                jax.random.bernoulli(jax.random.key(1), 0.9, (2, N, N)),
+                jax.nn.softmax(jnp.where(NEAR, scores(q, k), -jnp.inf)) / 0.9,
+                0.0,
+            )
+            @ v
+        )
+    ),
+    "a table": lambda q, k, v: jnp.sum(
+        jnp.sin(
+            jax.nn.softmax(
+                jnp.where(NEAR, scores(q, k) + jnp.take(v[0].ravel(), COLUMN - ROW + N, axis=0), -jnp.inf)
+            )
+            @ v
+        )
+    ),
+    "a table at positions of data": lambda q, k, v: jnp.sum(
+        jnp.sin(
+            jax.nn.softmax(
+                jnp.where(
+                    NEAR, scores(q, k) + v[0].ravel()[COLUMN - ROW + N + (k[0, :, :1] > 0)], -jnp.inf
+                )
+            )
+            @ v
+        )
+    ),
+    "windows of several widths": lambda q, k, v: attention(NEAR)(
+        q, jax.nn.softmax(jnp.where(abs(ROW - COLUMN) < 30, scores(q, k), -jnp.inf)) @ v, k
+    ),
     "a mask of data beside it": lambda q, k, v: attention((v[0, :, 0] > -9) & NEAR)(q, k, v),
     "columns first": attention(NEAR, axis=1),
     "heads mixed": lambda q, k, v: jnp.sum(
@@ -122,17 +167,15 @@ LEFT: dict[str, Any] = {
     # each element by itself is less than any block
     "a diagonal": lambda q, k, v: jnp.trace(jnp.sin(scores(q[0], k[1]))) + jnp.sum(v),
     "all before": attention(COLUMN <= ROW),
-    # nothing says that no score is less
-    "not far below": attention(NEAR, -1e9),
-    # rows of which data leave nothing are means of all columns
-    "rows without any": attention(NEAR & (ROW > 20), -3e38),
-    "rows that data empty": lambda q, k, v: attention(NEAR & (v[0, :, 0] > 0), -3e38)(q, k, v),
     "two choices": lambda q, k, v: jnp.sum(
         jax.nn.softmax(jnp.where(v[0, :, 0] > 0, jnp.where(NEAR, scores(q, k), -3e38), -3e38)) @ v
     ),
-    # a slope that is infinite at the zeros beside the ends
+    # a slope that is infinite at the zeros beside the ends: all scores are computed, and then little is left out
     "a root": lambda q, k, v: jnp.sum(
         jax.nn.softmax(jnp.where(NEAR, jnp.sqrt(scores(q, k) ** 2), -jnp.inf)) @ v
+    ),
+    "scores in another order": lambda q, k, v: jnp.sum(
+        jax.nn.softmax(jnp.where(NEAR, scores(q, k)[:, :, (7 * np.arange(N)) % N], -jnp.inf)) @ v
     ),
     "scores that are there": lambda q, k, v: jnp.sum(
         jax.nn.softmax(jnp.where(NEAR, jnp.cumsum(scores(q, k), -1), -jnp.inf)) @ v
@@ -179,6 +222,11 @@ def test_the_report_says_what_part(rng: np.random.Generator) -> None:
     told = widths(TAKEN["a window"], *given(rng, "float32"))
     assert told
     assert set(told) == {"48 of 256 columns for each 16 rows: a mask takes no others"}
+
+
+def test_each_width_has_blocks_of_its_own(rng: np.random.Generator) -> None:
+    told = set(widths(TAKEN["windows of several widths"], *given(rng, "float32")))
+    assert {line.split()[0] for line in told} == {"48", "96"}
 
 
 def test_the_second_order(rng: np.random.Generator) -> None:

@@ -52,6 +52,22 @@ class Blocks:
         taken = range(self.high - self.low + 1)
         return jnp.concatenate([lax.slice_in_dim(padded, n, n + self.count) for n in taken], d + 1)
 
+    def of_whole(self, x: Any, row: int, column: int) -> Any:
+        """The blocks of an array of all pairs; zeros where there are no columns.
+
+        Each block begins a chunk after the one before, which is a reshape of rows that are a chunk longer: no positions are gathered.
+        """
+        chunk = self.columns // self.count
+        pairs = jnp.moveaxis(x, (row, column), (-2, -1))
+        ends = [(0, 0, 0)] * (x.ndim - 1) + [(-self.low * chunk, self.high * chunk, 0)]
+        padded = lax.pad(pairs, jnp.zeros((), x.dtype), ends)
+        lead, length = padded.shape[:-2], self.height * padded.shape[-1]
+        flat = padded.reshape(*lead, self.count * length)
+        longer = lax.pad(flat, jnp.zeros((), x.dtype), [(0, 0, 0)] * len(lead) + [(0, self.count * chunk, 0)])
+        own = longer.reshape(*lead, self.count, length + chunk)[..., :length]
+        tiles = own.reshape(*lead, self.count, self.height, padded.shape[-1])[..., : self.width]
+        return jnp.moveaxis(tiles, (-3, -2, -1), (0, row + 1, column + 1))
+
     def of_pairs(self, x: np.ndarray, row: int, column: int, off: Any) -> np.ndarray:
         """A known array of all pairs; ``off`` where there are no columns."""
         pairs = np.moveaxis(x, (row, column), (0, 1))

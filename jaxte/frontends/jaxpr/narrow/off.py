@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from math import inf
 from typing import Any
 
@@ -10,6 +12,25 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.dimensions import REDUCTIONS
 from jaxte.frontends.jaxpr.equations.steps import Step
+from jaxte.lang.dtypes import is_inexact
+
+
+class _Row(Enum):
+    NUMBER = "one number of each row"
+
+
+BY_ROW = _Row.NUMBER
+"""What stands for a number that depends on the row."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """An array over all pairs: its dimensions of rows and of columns, and the number that it has outside of the band, or :data:`BY_ROW`."""
+
+    rows: int
+    columns: int
+    off: Any
+
 
 NEUTRAL = {"reduce_sum": 0, "reduce_max": -inf, "reduce_min": inf, "dot_general": 0}
 _NO_SCORE = -1e30  # which no sum of products in range is, so that the exponential of it less a score is 0
@@ -25,12 +46,12 @@ _OF_NUMBERS: dict[str, Callable[..., Any]] = {
 # what has finite slopes everywhere, so that zeros beside the ends of an array do no harm
 _SMOOTH = frozenset(
     [*_AS_IT_IS, "add", "sub", "mul", "neg", "max", "min", "exp", "exp2", "abs", "sign", "square", "tanh", "logistic", "select_n",
-     "dot_general", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "reduce_sum"]
+     "dot_general", "gather", "and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "reduce_sum"]
 )  # fmt: skip
 
 
 def off_of(step: Step, offs: Sequence[Any], taken_in_rows: bool) -> Any:
-    """What the result is where operands are ``offs``, numbers or None for what is not one number; None where that is no number.
+    """What the result is where operands are ``offs``, numbers or None for what is not one number; None where nothing says that it is one.
 
     Args:
         taken_in_rows: whether ``step`` is a choice that takes something in each row, whatever the arguments are: beside scores a number far below all of them
@@ -51,7 +72,7 @@ def off_of(step: Step, offs: Sequence[Any], taken_in_rows: bool) -> Any:
     if step.name == "add" and offs[1] == -inf and offs[0] is None:
         return -inf
     row = _OF_NUMBERS.get(step.name)
-    if row is None or any(off is None for off in offs):
+    if row is None or any(not _is_number(off) for off in offs):
         return None
     with np.errstate(all="ignore"):
         found = row(*offs)
@@ -60,12 +81,16 @@ def off_of(step: Step, offs: Sequence[Any], taken_in_rows: bool) -> Any:
 
 def _chosen(offs: Sequence[Any], taken_in_rows: bool) -> Any:
     which, *cases = offs
-    if which is None:
-        return cases[0] if all(case is not None and case == cases[0] for case in cases) else None
+    if not _is_number(which):
+        return cases[0] if all(_is_number(case) and case == cases[0] for case in cases) else None
     found = cases[int(which)]
-    if found is not None and taken_in_rows and not isinstance(found, bool) and found <= _NO_SCORE:
+    if taken_in_rows and _is_number(found) and not isinstance(found, bool) and found <= _NO_SCORE:
         return -inf
     return found
+
+
+def _is_number(off: Any) -> bool:
+    return off is not None and off is not BY_ROW
 
 
 def is_harmless(step: Step) -> bool:
@@ -74,4 +99,4 @@ def is_harmless(step: Step) -> bool:
         return step.inputs[1].known is not None
     if step.name == "integer_pow":
         return bool(step.eqn.params["y"] >= 0)
-    return step.name in _SMOOTH
+    return step.name in _SMOOTH or not is_inexact(step.outputs[0].dtype)

@@ -122,12 +122,17 @@ def pair_of(slot: Slot) -> tuple[int, int] | None:
     return (found[0], found[1]) if own <= (_LARGEST if is_mask else _LARGEST_OF_FLOATS) else None
 
 
-def labels_of(step: Step) -> list[list[Hashable]] | None:
+Labels = list[list[Hashable]]
+
+
+def labels_of(step: Step) -> Labels | None:
     """For each operand, what its dimensions are: those of the result by number, and what is summed; None of one position."""
     if step.name == "reshape" and len(step.inputs) == 1 and step.eqn.params.get("dimensions") is None:
         runs = runs_of_equal_size(step.inputs[0].shape, step.outputs[0].shape)
         alone = {own[0]: made[0] for own, made in runs if len(own) == len(made) == 1}
         return [[alone.get(d, (d,)) for d in range(len(step.inputs[0].shape))]]
+    if step.name == "gather":
+        return _labels_of_gather(step)
     found = dimensions(step.eqn) if len(step.outputs) == 1 and not step.eqn.effects else None
     if found is None:
         return None
@@ -141,9 +146,18 @@ def labels_of(step: Step) -> list[list[Hashable]] | None:
     return [[label(n, d, own) for d, own in enumerate(dims)] for n, dims in enumerate(found)]
 
 
+def _labels_of_gather(step: Step) -> Labels | None:
+    """Those of positions; what they take of has its dimensions in whole."""
+    numbers = step.eqn.params["dimension_numbers"]
+    if numbers.operand_batching_dims:
+        return None
+    own = [d for d in range(len(step.outputs[0].shape)) if d not in numbers.offset_dims]
+    return [[None] * len(step.inputs[0].shape), [*own, None]]
+
+
 Roles = list[tuple[int | None, int | None]]
 """The dimensions of rows and of columns of each operand."""
 
 
-def roles_of(labels: list[list[Hashable]], row: Hashable, column: Hashable) -> Roles:
+def roles_of(labels: Labels, row: Hashable, column: Hashable) -> Roles:
     return [tuple(own.index(x) if x in own else None for x in (row, column)) for own in labels]  # type: ignore[misc]

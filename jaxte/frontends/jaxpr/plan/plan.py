@@ -46,6 +46,8 @@ BODIES = {
 }
 WITH_RULE = "custom_vjp_call"
 
+_MOST_BANDS = 8  # of different widths in one jaxpr
+
 
 class Planner:
     """Makes plans, of each jaxpr once.
@@ -154,14 +156,16 @@ class Planner:
             closed = instead.closed
             slots, found = steps_of(closed)
         apart = narrows and not divided
-        asked: dict[Callable[..., Instead | None], bool] = {
-            partial(banded, masks=masks, facts=NO_OPTIONS.policy().facts): apart,
-            guarded: self.safe and not divided,
-            narrowed: apart,
-        }
-        for rewrite in (rewrite for rewrite, is_asked in asked.items() if is_asked):
-            other = rewrite(closed, [step for _, steps in found for step in steps], slots)
-            if other is not None:
+        asked: list[tuple[Callable[..., Instead | None], int]] = [
+            (partial(banded, masks=masks, facts=NO_OPTIONS.policy().facts), _MOST_BANDS if apart else 0),
+            (guarded, int(self.safe and not divided)),
+            (narrowed, int(apart)),
+        ]
+        for rewrite, most in asked:
+            for _ in range(most):
+                other = rewrite(closed, [step for _, steps in found for step in steps], slots)
+                if other is None:
+                    break
                 instead, closed = other.after(instead), other.closed
                 slots, found = steps_of(closed)
         return instead, closed, slots, found
