@@ -122,7 +122,7 @@ def features(node: products.Convolution) -> Expr:
     return node.rhs.shape[node.dimensions[1].index("O")]
 
 
-LAID_OUT = (products.Einsum, loops.Joined, loops.Stacked, data.Gather, elementwise.Kept)
+LAID_OUT = (products.Einsum, loops.Joined, loops.JoinedItems, loops.Stacked, data.Gather, elementwise.Kept)
 """Arrays that XLA writes to memory."""
 
 

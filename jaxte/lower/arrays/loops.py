@@ -178,6 +178,16 @@ class Items(Stated):
 
 
 @dataclass(frozen=True, eq=False)
+class JoinedItems(Stated):
+    """The arrays of several tuples of as many one after the other along ``axis``: the first of each tuple, then the second of each."""
+
+    tuples: tuple[Node, ...]
+    axis: int
+    extents: Shape
+    own_kind: Kind
+
+
+@dataclass(frozen=True, eq=False)
 class Scanned(Stated):
     """What ``function``, which the program defines, returns beside what it carries on, for each element along the first dimension."""
 

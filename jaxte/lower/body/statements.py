@@ -20,6 +20,7 @@ from jaxte.lower.arrays.views import Broadcast
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.broadcasting import apply_steps, broadcast
 from jaxte.lower.code.constants import converted, folded, negated, without_neutral
+from jaxte.lower.code.joined_columns import columns_as_one
 from jaxte.lower.code.joined_sums import sums_as_one
 from jaxte.lower.code.scaled_sums import number_within
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
@@ -94,6 +95,7 @@ class Statements:
         if self._sums_apart:
             code = self._with_sums_as_one(code)
             code = number_within(code) or code
+        code = self._with_columns_as_one(code)
         last = self.statements[-1] if self.statements else None
         if isinstance(code, Name) and isinstance(last, Statement) and last.target == code.identifier:
             self.statements.pop()
@@ -118,16 +120,38 @@ class Statements:
         found = sums_as_one(code, {k: source for k, source in own.items() if read[k] == 1}, named)
         if found is None:
             return code
-        left = _names_in([found, *new.values()])
-        for target, source in reversed(list(own.items())):
-            if read[target] and not left[target]:
-                self.written.pop(source, None)
-                del own[target]
-            else:
-                left += _names_in([source])
-        kept = [s for s in self.statements if isinstance(s, Statement) and s.target in own]
-        self.statements = [*kept, *[Statement(self.label, target, source) for target, source in new.items()]]
+        self._drop_unread([found, *new.values()], read)
+        self.statements += [Statement(self.label, target, source) for target, source in new.items()]
         return found
+
+    def _with_columns_as_one(self, code: Node) -> Node:
+        """``code`` with the last steps of sums by columns that it adds as one."""
+        own = [s for s in self.statements if isinstance(s, Statement)]
+        if len(own) < len(self.statements) or not any(Sums in s.source.kinds for s in own):
+            return code
+        times = Counter(s.target for s in own)
+        last = {s.target: n for n, s in enumerate(own)}
+        read = _names_in([*[s.source for s in own], code])
+        found = columns_as_one(code, {s.target: s.source for s in own if read[s.target] == times[s.target]})
+        if found is None:
+            return code
+        code, names = found
+        dropped = {last[name] for name in names}  # what their passes give has the same names
+        self.statements = [s for n, s in enumerate(own) if n not in dropped]
+        self._drop_unread([code], read)
+        return code
+
+    def _drop_unread(self, sources: Sequence[Node], before: Counter[str]) -> None:
+        """Drops the statements that were read ``before``, and that ``sources`` and the others do not read."""
+        left = _names_in(sources)
+        kept: list[AnyStatement] = []
+        for statement in reversed(self.statements):
+            if isinstance(statement, Statement) and before[statement.target] and not left[statement.target]:
+                self.written.pop(statement.source, None)
+                continue
+            kept.append(statement)
+            left += _names_in([statement.source]) if isinstance(statement, Statement) else Counter()
+        self.statements = kept[::-1]
 
     def step(self, node: Node, target: str = "") -> Name:
         """The name of ``node``, in a statement of its own: ``target``, or a new one."""

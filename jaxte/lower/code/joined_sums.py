@@ -73,7 +73,7 @@ def sums_as_one(node: Node, parts: Mapping[str, Node], named: Callable[[Node], N
     """
     if node.dtype not in ROUNDED_ALIKE:
         return None
-    terms = _terms(node, parts)
+    terms = terms_of(node, parts)
     found = [_sum_in(term, node) for _, term in terms]
     first, beside = _most([own for own in found if own is not None])
     if first is None or not 1 < len(beside) <= _MOST or len(_read(beside, parts)) > _MOST_READ:
@@ -87,7 +87,7 @@ def sums_as_one(node: Node, parts: Mapping[str, Node], named: Callable[[Node], N
             joined.append((sign * own.sign, own.inside_of(longest, named)))
         else:
             rest.append((sign, term))
-    return _added([(1, Reduced("sum", _added(joined), first.axes)), *rest])
+    return added([(1, Reduced("sum", added(joined), first.axes)), *rest])
 
 
 def _most(sums: Sequence[_Sum]) -> tuple[_Sum | None, list[_Sum]]:
@@ -122,7 +122,7 @@ def _length(extent: Expr) -> int:
     return extent.value if isinstance(extent, Const) and isinstance(extent.value, int) else 0
 
 
-def _terms(node: Node, parts: Mapping[str, Node]) -> list[tuple[int, Node]]:
+def terms_of(node: Node, parts: Mapping[str, Node]) -> list[tuple[int, Node]]:
     """What ``node`` adds and subtracts, in sequence."""
     found: list[tuple[int, Node]] = []
     stack = [(1, node)]
@@ -142,7 +142,7 @@ def _terms(node: Node, parts: Mapping[str, Node]) -> list[tuple[int, Node]]:
     return found
 
 
-def _added(terms: Sequence[tuple[int, Node]]) -> Node:
+def added(terms: Sequence[tuple[int, Node]]) -> Node:
     (sign, total), *others = terms
     total = total if sign > 0 else Apply(NEGATIVE, (total,))
     for sign, term in others:

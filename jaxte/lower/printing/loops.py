@@ -105,6 +105,12 @@ def _items(node: loops.Items, to: Writer) -> Written:
     return to.write(node.values)
 
 
+def _joined_items(node: loops.JoinedItems, to: Writer) -> Written:
+    turns = f"zip({', '.join(map(to.text, node.tuples))})"
+    items = f"[item for items in {turns} for item in items]"
+    return call("jnp.concatenate", items, axis=str(node.axis) if node.axis else "")
+
+
 def _item(node: loops.Item, to: Writer) -> Written:
     return f"{to.atom(node.values)}[{node.position}]", CALL
 
@@ -126,6 +132,7 @@ RULES: Rules = {
     loops.Replayed: _replayed,
     loops.Sums: _sums,
     loops.Items: _items,
+    loops.JoinedItems: _joined_items,
     loops.Item: _item,
     loops.MapOver: _map_over,
 }

@@ -79,11 +79,21 @@ def with_shared_elements(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     new: dict[Tensor, Compute] = {}
     for tensor in order:
         if isinstance(tensor, Compute):
-            body = _replaced(tensor, table.get(tensor, {}), new)
+            own = table.get(tensor, {})
+            for shared in {read.tensor for read in own.values()} - new.keys():
+                new[shared] = _of_new(shared, new)
+            body = _replaced(tensor, own, new)
             if body is not tensor.body:
                 new[tensor] = tensor.renewed(body)
                 new[tensor].with_override(tensor.override)
     return tuple(new.get(t, t) for t in outputs)
+
+
+def _of_new(shared: Tensor, new: dict[Tensor, Compute]) -> Shared:
+    """``shared`` of the ``new`` tensors in place of those that it was found of, which share elements of others in turn."""
+    assert isinstance(shared, Shared)
+    body = _replaced(shared, {}, new)
+    return shared if body is shared.body else Shared(shared.name, shared.axes, body)
 
 
 def _without_doubles(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:

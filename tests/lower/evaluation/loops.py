@@ -88,6 +88,11 @@ def _items(node: loops.Items, at: Frame) -> Value:
     return list(at.value(node.values))
 
 
+def _joined_items(node: loops.JoinedItems, at: Frame) -> Value:
+    rows = [at.value(own) for own in node.tuples]
+    return np.concatenate([row[n] for n in range(len(rows[0])) for row in rows], node.axis)
+
+
 def _sums(node: loops.Sums, at: Frame) -> Value:
     return [
         converted(np.asarray(widened(v).sum(node.axes)), node.parts.kind) for v in _parts((node.parts,), at)
@@ -174,6 +179,7 @@ RULES: Rules = {
     loops.Tuple: _tuple,
     loops.Item: _item,
     loops.Items: _items,
+    loops.JoinedItems: _joined_items,
     loops.Sums: _sums,
     loops.MapOver: _map_over,
     loops.Scanned: _scanned,

@@ -147,6 +147,7 @@ NODES: list[Node] = [
     loops.Stacked((Each(SLICE, (SPAN,)),), 0),
     loops.Stacked((HALVES,), 1),
     loops.Joined((loops.Items(SUMS, 3, sizes(4), ("float32", False)),), 0),
+    loops.JoinedItems((SUMS, SUMS), 0, sizes(24), ("float32", False)),
     loops.Total(Each(SLICE, (SPAN,))),
     loops.Total(Each(views.View(V, Index((BACK.axis,))), (BACK,))),
     loops.Folded(ONE_VALUE, (X, X, V)),

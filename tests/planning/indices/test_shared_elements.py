@@ -115,6 +115,49 @@ def test_computed_once_beside_jax(name: str, rng: np.random.Generator) -> None:
     assert apart.count(f"jnp.{function}(") > 1
 
 
+def filtered(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """A convolution of a function of each element."""
+    k, c = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 3), "c")
+    n, m = (extent - 2 for extent in x.shape)
+    return te.compute((n, m), lambda i, j: te.sum(te.tanh(x[i + k, j + c]) * w[k, c], axis=[k, c]))
+
+
+def plain_filtered(x: jax.Array, w: jax.Array) -> jax.Array:
+    n, m = (extent - 2 for extent in x.shape)
+    return sum(w[k, c] * jnp.tanh(x)[k : k + n, c : c + m] for k in range(3) for c in range(3))  # type: ignore[return-value]
+
+
+CHAINS: dict[str, tuple[Any, Any, tuple[tuple[int, ...], ...], str]] = {
+    "filters": (filtered, plain_filtered, ((76, 76), (3, 3)), "tanh"),
+    "schemes": (lambda u, _: scheme(u), lambda u, _: plain_scheme(u), ((8, 600), (1,)), "tanh"),
+    "rises": (
+        lambda x, _: difference(te.exp, x),
+        lambda x, _: jnp.exp(x[:, 1:]) - jnp.exp(x[:, :-1]),
+        ((32, 160), (1,)),
+        "exp",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_each_step_of_a_chain_computes_them_once(name: str, rng: np.random.Generator) -> None:
+    step, plain, shapes, function = CHAINS[name]
+
+    def build(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+        for _ in range(3):
+            x = step(x, w)
+        return x
+
+    def steps(x: jax.Array, w: jax.Array) -> jax.Array:
+        for _ in range(3):
+            x = plain(x, w)
+        return x
+
+    agrees(build, steps, [0.2 * rng.normal(size=s).astype("float32") for s in shapes], rng)
+    inputs = [te.placeholder(s, name=f"x{n}") for n, s in enumerate(shapes)]
+    assert of_forward(te.function(inputs, build(*inputs))).count(f"jnp.{function}(") == 3
+
+
 def of_forward(function: Any) -> str:
     """The text of the pass that keeps what gradients read, or of the one without gradients where that keeps nothing more."""
     text = str(function.source())
@@ -126,17 +169,20 @@ def shared(y: te.Tensor) -> list[Shared]:
     return [t for t in topological_order(with_shared_elements((y,))) if isinstance(t, Shared)]
 
 
-def difference(f: Any, shape: tuple[int, int]) -> te.Tensor:
-    x = te.placeholder(shape, name="x")
-    return te.compute((shape[0], shape[1] - 1), lambda b, i: f(x[b, i + 1]) - f(x[b, i]), "y")
+def difference(f: Any, x: te.Tensor) -> te.Tensor:
+    return te.compute((x.shape[0], x.shape[1] - 1), lambda b, i: f(x[b, i + 1]) - f(x[b, i]), "y")
+
+
+def of_differences(f: Any, shape: tuple[int, int]) -> list[Shared]:
+    return shared(difference(f, te.placeholder(shape, name="x")))
 
 
 def test_what_is_shared() -> None:
-    (found,) = shared(difference(te.exp, (64, 256)))
+    (found,) = of_differences(te.exp, (64, 256))
     assert tuple(found.shape) == (64, 256)
-    assert not shared(difference(te.relu, (64, 256)))  # cheap
-    assert not shared(difference(te.exp, (4, 16)))  # small
-    assert not shared(difference(te.exp, (4096, 4096)))  # larger than caches
+    assert not of_differences(te.relu, (64, 256))  # cheap
+    assert not of_differences(te.exp, (4, 16))  # small
+    assert not of_differences(te.exp, (4096, 4096))  # larger than caches
 
 
 def test_elements_that_only_a_choice_reads() -> None:
