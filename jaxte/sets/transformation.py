@@ -60,10 +60,10 @@ class Domain:
         Raises:
             DefinitionError: the domain is unbounded, or depends on something that has no value.
         """
-        free = parameters(self)
-        if free:
+        ends = [as_expr(end) for _, own in all_ranges(self) for end in own or ()]
+        if free := _outside(self, (*self.conditions, *ends)):
             raise DefinitionError(
-                f"this domain depends on {', '.join(map(text, free))}; give every variable a range"
+                f"this domain depends on {', '.join(map(text, free))}, which it does not list; list each as a variable with a range"
             )
         points = IntegerSet(self.variables, self.conditions, self.ranges)
         if not points.is_bounded():
@@ -113,11 +113,15 @@ def all_ranges(domain: Domain) -> list[tuple[Expr, Range | None]]:
 
 def parameters(domain: Domain) -> list[Expr]:
     """Axes and ranged variables that the domain mentions and does not list."""
-    mentioned = [n for c in domain.conditions for n in postorder(c) if isinstance(n, (Axis, Var))]
+    outside = _outside(domain, domain.conditions)
+    return [n for n in outside if isinstance(n, Axis) or n in domain.ranges]
+
+
+def _outside(domain: Domain, exprs: Iterable[Expr]) -> list[Expr]:
+    """Axes and variables, sizes among them, that ``exprs`` mention and ``domain`` does not list."""
+    mentioned = [n for e in exprs for n in postorder(e) if isinstance(n, (Axis, Var))]
     known = set(domain.variables)
-    return [
-        n for n in dict.fromkeys(mentioned) if n not in known and (isinstance(n, Axis) or n in domain.ranges)
-    ]
+    return [n for n in dict.fromkeys(mentioned) if n not in known]
 
 
 @dataclass(frozen=True)

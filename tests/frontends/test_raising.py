@@ -341,3 +341,26 @@ def test_what_an_array_is_carried_by_itself_is_one_stencil(f: Callable[[Any], An
     forward = next(iter(report.regions[0].code.choices.values()))
     assert len(forward) == 4
     np.testing.assert_allclose(te.grad(loss)(u), jax.grad(loss)(u), rtol=2e-5, atol=1e-5)
+
+
+NARROW = np.random.default_rng(5).normal(size=(2, 8, 8, 8)).astype(jnp.bfloat16)
+FILTER = np.random.default_rng(6).normal(size=(3, 3, 8, 4)).astype(jnp.bfloat16)
+WIDER: dict[str, Any] = {
+    "a product": lambda x, w: jnp.einsum("nhwc,ijco->nhwo", x, w, preferred_element_type="float32"),
+    "a convolution": lambda x, w: lax.conv_general_dilated(
+        x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), preferred_element_type="float32"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WIDER)
+def test_narrow_operands_that_are_summed_in_float32(name: str) -> None:
+    def loss(x: Any, w: Any) -> Any:
+        return jnp.sum(WIDER[name](jnp.roll(x, 1, 1) * x, w) ** 2)
+
+    expected = jax.grad(loss, (0, 1))(NARROW, FILTER)
+    for gradient in (te.grad(loss, (0, 1)), jax.grad(te.adjoint(loss, everything=True), (0, 1))):
+        for own, other in zip(gradient(NARROW, FILTER), expected, strict=True):
+            assert own.dtype == other.dtype == jnp.bfloat16
+            scale = float(jnp.max(jnp.abs(other.astype("float32"))))
+            np.testing.assert_allclose(own.astype("float32"), other.astype("float32"), atol=0.02 * scale)

@@ -158,6 +158,12 @@ def test_errors_name_the_remedy() -> None:
     x = Var("x")
     with pytest.raises(DefinitionError, match="unbounded"):
         Domain([x], [x >= 0]).points()
+    with pytest.raises(
+        DefinitionError, match="depends on n, which it does not list; list each as a variable"
+    ):
+        Domain([x], [x >= 0, x < Var("n")]).points()
+    with pytest.raises(DefinitionError, match="depends on n, which"):
+        Domain([Axis("i", 0, Var("n"))]).points()
     with pytest.raises(DefinitionError, match="half-open"):
         Domain([x], [], {x: 5})
     with pytest.raises(DefinitionError, match="predicate"):
