@@ -103,9 +103,10 @@ class Platform:
         lays_out_sums: what is summed of operands over different axes is written as an array of all points (products with a mask, whose operands other
             platforms would round more than the sum does), and so is what is reduced of comparisons or choices (tiles).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
-        computes_again: what several slices read is fused with each of them, and computed for each (barriers around it, and around what pads it).
+        computes_again: what several slices read is fused with each of them, and computed for each (barriers around it, and around what pads it); elsewhere it is
+            an array (differences in one of both orders).
         tests_pads: an element of a pad, or one around an end, is tested for in a loop that is then not vectorised (edges apart, zeros around an
-            array once, copies with their ends continued); elsewhere a shift by a constant is one pad, negative where elements are cut off.
+            array once, copies with their ends continued, sums of shifts by masks); elsewhere a shift by a constant is one pad, negative where elements are cut off.
         fuses_products: what is computed over all dimensions of a product is fused with the sum of it, and no array (no columns apart, no tiles).
         copies_overlaps: rows that overlap, as windows beside each other, are an array of their own, since another shape has other tiles (blocks of bands).
         reads_windows_again: each position of a window is read from memory once more, or moved in registers, with whatever chooses there (extrema over windows one

@@ -31,6 +31,7 @@ from jaxte.lower.program.across.held_ends import with_ends_chosen
 from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.masked_once import with_masked_once
 from jaxte.lower.program.across.materialised import materialised
+from jaxte.lower.program.across.opposites import with_opposites
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
 from jaxte.lower.program.across.pads_between import with_pads_between
@@ -177,6 +178,8 @@ class _Lowering:
         statements = without_idle_pads(with_one_gather(part.statements), own)
         if self.shared.policy.facts.multiplies_nan:
             statements = with_rows_multiplied(statements, self.shared.names)
+        if not self.shared.policy.facts.computes_again:
+            statements = with_opposites(statements, shared.printer.text)
         statements = with_equal_values_once(
             with_masked_once(statements, shared.names),
             own,

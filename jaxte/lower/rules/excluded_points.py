@@ -9,7 +9,8 @@ Sums over many shifts in which each position counts in a part of the output only
 ``dX[i] = sum over k of (f(X[i], H[i - k]) where k <= i < n + k)`` written out is a sum of as many slices as there are positions.
 Zeros around each of them would make the slices pads of computed values, in which XLA tests every element, and which it
 keeps in memory from about fifteen on: ten times slower than one loop. Where all that is read out of range has zeros around it
-anyway, each term is computed for the whole output and chosen by ``jnp.where``, and all of them are one loop.
+anyway, each term is computed for the whole output and chosen by ``jnp.where``, and all of them are one loop. Where pads are fused (not ``tests_pads``)
+each term is computed where it counts, as the forward pass computes it, and padded on all sides at once: what both ends of a difference receive shares it.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ def may_be_masked(body: Body, factors: Sequence[Factor], guards: Sequence[Expr],
     """Whether a product can be computed where ``guards``, conditions on the output, do not hold, at little more work."""
     return (
         MASKED not in body.policy.without
+        and body.policy.facts.tests_pads
         and all(_leaves_most(guard, scope) for guard in guards)
         and not any(may_be_infinite(f) for f in factors)
         and all(_is_slice(body, read, scope) for f in factors for read in reads_of(f.expr))

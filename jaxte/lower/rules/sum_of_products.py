@@ -117,6 +117,8 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
     inside = replace(
         job, guards=tuple(g for g in guards if not among(g, outer)), outside=(*job.outside, *on_data)
     )
+    if outer and job.masked and not body.policy.facts.tests_pads and _moves_on(body, job, scope):
+        return (yield from _strides(body, replace(job, guards=tuple(guards)), scope))
     if outer and job.masked and may_be_masked(body, job.factors, outer, scope):
         return (yield from _masked(body, inside, outer, scope))
     if outer:
@@ -124,6 +126,11 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
             yield from guarded(body, outer, job.zero, scope, lambda part: _conditions(body, inside, part))
         )
     return (yield from _strides(body, inside, scope))
+
+
+def _moves_on(body: Body, job: Job, scope: Scope) -> bool:
+    """Whether another dimension is written out within this one: zeros around each term then stand on all sides at once, in one pad."""
+    return overlapping([f.expr for f in job.factors], job.reduced, scope, job.budget) is not None
 
 
 def _masked(body: Body, job: Job, guards: Sequence[Expr], scope: Scope) -> Task:
