@@ -9,6 +9,8 @@ import pytest
 
 import jaxte as te
 from jaxte.bridge.primitive import program
+from jaxte.frontends.jaxpr.narrow import rewrite
+from jaxte.frontends.jaxpr.plan import plan
 
 
 def test_a_result_without_a_derivative_costs_no_second_derivation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,3 +34,25 @@ def test_a_result_without_a_derivative_costs_no_second_derivation(monkeypatch: p
     found, _ = jax.grad(raised, has_aux=True)(x, y)
     np.testing.assert_allclose(found, jax.grad(loss, has_aux=True)(x, y)[0], rtol=1e-6)
     assert lowered.count("backward") == 1, lowered
+
+
+def test_what_gains_nothing_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The price asks of the equations that the plan has read, and slices of arguments leave nothing out that is computed."""
+
+    def layers(p: jax.Array, x: jax.Array) -> jax.Array:
+        for n in range(4):
+            x = jnp.tanh(x @ p[n]) * p[n, 0]
+        return jnp.sum(x)
+
+    read, asked = [], []
+    steps_of, demand_of = plan.steps_of, rewrite.demand_of
+    monkeypatch.setattr(plan, "steps_of", lambda closed: read.append(1) or steps_of(closed))
+    monkeypatch.setattr(rewrite, "demand_of", lambda *args: asked.append(1) or demand_of(*args))
+    p, x = jnp.ones((4, 128, 128)) / 64, jnp.ones((256, 128))
+    raised = te.adjoint(layers)
+    found = jax.grad(raised)(p, x)
+    assert (len(read), len(asked)) == (1, 0)
+    assert not te.explain(raised, p, x).regions
+    np.testing.assert_allclose(found, jax.grad(layers)(p, x), rtol=1e-6)
+    jax.grad(te.adjoint(lambda p, x: jnp.sum(jnp.tanh(x @ p[0])[3:9])))(p, x)
+    assert asked

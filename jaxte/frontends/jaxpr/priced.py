@@ -19,7 +19,7 @@ from jaxte.frontends.jaxpr.gains.pairs import elements
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Priced
 from jaxte.frontends.jaxpr.plan.moving import Wanted
-from jaxte.frontends.jaxpr.plan.plan import Planner, steps_of
+from jaxte.frontends.jaxpr.plan.plan import Planner, Read
 from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equation
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is
@@ -43,15 +43,17 @@ _LARGE = 1 << 13  # elements, in fewer of which a softmax takes no time
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 
 
-def cheaper(closed: Any, wanted: Wanted, plan: Plan, planner: Callable[[Choice], Planner]) -> Plan:
+def cheaper(
+    closed: Any, read: Read, wanted: Wanted, plan: Plan, planner: Callable[[Choice], Planner]
+) -> Plan:
     """``plan``, which is what gains by rules of structure, or one of the ``planner`` of a choice: that of all that has a rule, or of nothing, where
     this is faster by estimate, forward and backward.
 
-    What costs least is asked first: the function as it stands, then its gradient, and last the one that has to be derived.
+    ``read`` are the arrays and equations of ``closed``. What costs least is asked first: the function as it stands, then its gradient, and last the one that has to be derived.
     """
     policy = NO_OPTIONS.policy()
     paces, asked = policy.facts.paces, policy.facts.asked
-    number = _known_steps(closed) if paces is not None else None
+    number = _known_steps(closed, read) if paces is not None else None
     if paces is None or number is None or (number > asked.most_steps and not plan.places):
         return plan
     alone = amounts_of(closed, policy.platform)
@@ -140,12 +142,12 @@ def _amounts(closed: Any, wanted: Wanted, plan: Plan, platform: str) -> Amounts:
         return amounts_of(jax.make_jaxpr(with_gradient(run, moving))(*given), platform)
 
 
-def _known_steps(closed: Any) -> int | None:
+def _known_steps(closed: Any, read: Read) -> int | None:
     """How many steps of a jaxpr compute what it returns, which a derivation takes its time for: views are composed, and what is known are numbers.
 
     None where JAX differentiates one of its steps otherwise than by a rule, or one has no price.
     """
-    slots, found = steps_of(closed)
+    slots, found = read
     steps = [step for _, own in found for step in own]
     if not all(own or eqn.primitive.name in GROUPS for eqn, own in found) or not all(map(_has_price, steps)):
         return None

@@ -161,9 +161,11 @@ class Raised(PickledByName, Explained[RaisedReport], Generic[P, R_co]):
         found = found or self._plans.find(own, wanted)
         if found is None:
             with made_for(self.platform):
-                found = self._planner(self.choice).plan(traced.closed, wanted)
+                planner = self._planner(self.choice)
+                found = planner.plan(traced.closed, wanted)
                 if self.choice is Choice.ESTIMATED and self.save is None:
-                    found = cheaper(traced.closed, wanted, found, self._planner)
+                    read = planner.read(traced.closed)
+                    found = cheaper(traced.closed, read, wanted, found, self._planner)
             self._plans.keep(own, found, wanted)
         return found
 

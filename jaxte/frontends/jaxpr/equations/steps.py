@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import repeat
 from operator import attrgetter, is_
 from typing import Any
@@ -48,7 +48,12 @@ class Slot:
 
     @cached_property
     def dtype(self) -> str:
-        return str(self.aval.dtype)
+        return _dtype_name(self.aval.dtype)
+
+
+@cache
+def _dtype_name(dtype: Any) -> str:
+    return str(dtype)
 
 
 @dataclass(eq=False)

@@ -144,7 +144,7 @@ def _part(step: Step, value: Any, held: Box, wanted: Box) -> Any:
 
 def narrowed(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> Instead | None:
     """``closed``, whose equations are ``steps``, with what is read of each array only; None where little would be left out."""
-    if not any(step.name in TAKES for step in steps):
+    if not any(step.name in TAKES and _is_computed(step.inputs[0]) for step in steps):
         return None
     jaxpr = closed.jaxpr
     results = [slot_of(v, slots) for v in jaxpr.outvars]
@@ -158,6 +158,11 @@ def narrowed(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> I
         return computed(steps, demand, env, results)
 
     return Instead(jax.make_jaxpr(run)(*closed.in_avals), tuple(_parts(steps, demand)))
+
+
+def _is_computed(slot: Slot) -> bool:
+    """Whether an array is neither given nor known."""
+    return slot.origin is not None and slot.known is None
 
 
 def _parts(steps: Sequence[Step], demand: Demand) -> Iterator[tuple[Any, str]]:

@@ -76,6 +76,7 @@ class Planner:
         self._raising = raising
         self._made: dict[Hashable, tuple[Any, Plan]] = {}
         self._seen = 0
+        self._first: tuple[Any, Read] | None = None
         self._alike = Alike() if alike is None else alike
 
     def plan(
@@ -135,11 +136,18 @@ class Planner:
         items = list(ordered(listed, regions, inner, numbers))
         return Plan(items, _kept(listed, regions), instead=instead)
 
+    def read(self, closed: Any) -> Read:
+        """The arrays and equations of a jaxpr; those of the first one, in which bodies are, are kept."""
+        if self._first is None:
+            self._first = closed, steps_of(closed)
+        own, found = self._first
+        return found if own is closed else steps_of(closed)
+
     def _rewritten(
         self, closed: Any, divided: bool, wanted: Wanted, masks: Masks
     ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
         """What stands in place of ``closed``, with its arrays and its equations."""
-        slots, found = steps_of(closed)
+        slots, found = self.read(closed)
         instead = bounded_whiles(closed, slots, wanted)
         if instead is not None:
             closed = instead.closed
@@ -215,7 +223,11 @@ def closed_of(eqn: Any) -> list[Any]:
     return [v for v in flat if isinstance(v, ClosedJaxpr)]
 
 
-def steps_of(closed: Any) -> tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]:
+Read = tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]
+"""The arrays of a jaxpr, and its equations with their steps."""
+
+
+def steps_of(closed: Any) -> Read:
     """The arrays of a jaxpr, and its equations with the steps that they are made of."""
     jaxpr = closed.jaxpr
     slots = {v: Slot(v.aval) for v in jaxpr.invars}
