@@ -61,11 +61,24 @@ def partly_by_hand(x, v0):
     return h[5] ** 2, h.sum(0)
 
 
+def weights_before(x, v0):
+    """What is handed on at the first position would be multiplied by a weight before the first."""
+    h = te.recurrence(
+        (6, 3), lambda h, t, i: te.select(t >= 1, te.sin(h[t - 1, i]) * x[t - 1] + x[t - 1], v0[i])
+    )
+    return te.compute((3,), lambda i: h[5, i])
+
+
+def weights_before_by_hand(x, v0):
+    return lax.scan(lambda h, x: (jnp.sin(h) * x + x, None), v0, x)[0]
+
+
 rng = np.random.default_rng(0)
 CASES = {
     "sweep": (diffused, diffused_by_hand, [rng.normal(size=(5, 8)), rng.normal(size=8)]),
     "backwards": (backwards, backwards_by_hand, [rng.normal(size=6), rng.normal(size=3)]),
     "partly": (partly, partly_by_hand, [rng.normal(size=6), rng.normal(size=3)]),
+    "weights before": (weights_before, weights_before_by_hand, [rng.normal(size=5), rng.normal(size=3)]),
 }
 
 
@@ -93,6 +106,11 @@ def test_no_step_asks_whether_it_is_the_last():
     assert "t == " not in step and "t < " not in step and "jnp.where(" not in step
     (loop,) = [line for line in backward.splitlines() if "lax.scan(" in line]
     assert "_init[0]" in loop
+
+
+def test_nothing_is_read_before_the_first_position():
+    build, _, args = CASES["weights before"]
+    assert "t - 1" not in te.source(te.function(build), *args).split("def backward")[1]
 
 
 def test_what_the_loop_begins_with_is_what_it_hands_on():
