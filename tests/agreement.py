@@ -22,6 +22,7 @@ from jaxte.planning.asked import planned_with
 from jaxte.planning.graph import planned
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from tests import numpy_programs
 from tests.lower.evaluation.program import evaluate_program
 from tests.random_definitions import Definition, draw_numbers
 from tests.xla_flags import HAS_OLDER_EMITTERS
@@ -51,8 +52,14 @@ def compiled_run(
         return fn(*(filled[n] for n in range(len(arrays))))
 
     given = [arrays[n] for n in own]
-    code = jax.jit(call).lower(*given).compile(compiler_options=None if optimised else QUICKEST)
-    return jax.tree.map(np.asarray, code(*given))
+    traced = jax.jit(call).trace(*given)
+
+    def compiled() -> list[Any]:
+        code = traced.lower().compile(compiler_options=None if optimised else QUICKEST)
+        return jax.tree.leaves(code(*given))
+
+    found = compiled() if optimised else numpy_programs.results(traced.jaxpr, given, compiled)
+    return jax.tree.unflatten(traced.out_tree, list(map(np.asarray, found)))
 
 
 def pulled(fn: Callable[..., Any], arrays: Sequence[np.ndarray], head: Any) -> list[np.ndarray]:

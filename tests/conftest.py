@@ -29,6 +29,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests import numpy_programs
 from tests.one_context import share_contexts
 from tests.single_operations import run_by_xla, run_in_numpy
 from tests.tiers import first_tier, recorded
@@ -72,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in chosen and item.get_closest_marker("slow") is None:
             item.add_marker("tier1")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """What a test found out about programs is kept if it passes."""
+    if report.failed or report.when == "teardown":
+        numpy_programs.add_to_record(report.passed)
 
 
 def pytest_sessionfinish() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.special as special
 
 from tests.numpy_positions import Rule, gathered, refuse, scattered
+from tests.numpy_windows import convolved, padded, reduced_in_windows
 
 
 def _elementwise(fn: Callable[..., Any]) -> Rule:
@@ -97,21 +98,6 @@ def _sliced(x: np.ndarray, start_indices: Any, limit_indices: Any, strides: Any)
     return x[tuple(map(slice, start_indices, limit_indices, strides or [1] * x.ndim))]
 
 
-def _padded(x: np.ndarray, value: np.ndarray, padding_config: Any) -> np.ndarray:
-    """Negative numbers at an edge leave elements out; interior ones stand between elements."""
-    for axis, (low, high, between) in enumerate(padding_config):
-        size = x.shape[axis]
-        shape = list(x.shape)
-        shape[axis] = size + max(size - 1, 0) * between
-        spaced = np.full(shape, value, x.dtype)
-        spaced[(slice(None),) * axis + (slice(None, None, between + 1),)] = x
-        widths = [(0, 0)] * x.ndim
-        widths[axis] = (max(low, 0), max(high, 0))
-        wide = np.pad(spaced, widths, constant_values=value)
-        x = wide[(slice(None),) * axis + (slice(max(-low, 0), wide.shape[axis] - max(-high, 0)),)]
-    return x
-
-
 def _counted(dtype: Any, shape: Sequence[int], dimension: int, **_: Any) -> np.ndarray:
     own = [1] * len(shape)
     own[dimension] = shape[dimension]
@@ -165,6 +151,17 @@ def _written_over(x: np.ndarray, new: np.ndarray, *starts: np.ndarray) -> np.nda
     return out
 
 
+def _in_own_precision(x: np.ndarray, exponent_bits: int, mantissa_bits: int) -> np.ndarray:
+    info = np.finfo(x.dtype)
+    refuse((exponent_bits, mantissa_bits) != (info.nexp, info.nmant))
+    return x
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    refuse(dtype.kind != "f")
+    return -np.inf
+
+
 def _split(x: np.ndarray, sizes: Sequence[int], axis: int) -> list[np.ndarray]:
     return np.split(x, np.cumsum(sizes)[:-1], axis)
 
@@ -192,6 +189,7 @@ RULES: dict[str, Rule] = {name: _elementwise(fn) for name, fn in ELEMENTWISE.ite
     "broadcast_in_dim": _spread,
     "concatenate": lambda *arrays, dimension: np.concatenate(arrays, dimension),
     "convert_element_type": _converted,
+    "conv_general_dilated": convolved,
     "cummax": _accumulated(np.maximum),
     "cummin": _accumulated(np.minimum),
     "cumprod": _accumulated(np.multiply),
@@ -202,13 +200,17 @@ RULES: dict[str, Rule] = {name: _elementwise(fn) for name, fn in ELEMENTWISE.ite
     "gather": gathered,
     "integer_pow": _integer_power,
     "iota": _counted,
-    "pad": _padded,
+    "pad": lambda x, value, padding_config: padded(x, value, padding_config),
     "reduce_and": _reduced(np.bitwise_and.reduce),
     "reduce_max": _reduced(np.max),
     "reduce_min": _reduced(np.min),
     "reduce_or": _reduced(np.bitwise_or.reduce),
+    "reduce_precision": _in_own_precision,
     "reduce_prod": _reduced(np.multiply.reduce),
     "reduce_sum": _reduced(np.add.reduce),
+    "reduce_window_max": reduced_in_windows(np.maximum, _lowest),
+    "reduce_window_min": reduced_in_windows(np.minimum, lambda dtype: -_lowest(dtype)),
+    "reduce_window_sum": reduced_in_windows(np.add, lambda dtype: 0),
     "reshape": _reshaped,
     "rev": lambda x, dimensions: np.flip(x, dimensions),
     "round": _rounded,
@@ -221,5 +223,7 @@ RULES: dict[str, Rule] = {name: _elementwise(fn) for name, fn in ELEMENTWISE.ite
     "sort": _sorted,
     "split": _split,
     "squeeze": lambda x, dimensions: np.squeeze(x, dimensions),
+    "stack": lambda *arrays, axis: np.stack(arrays, axis),
+    "tile": lambda x, reps: np.tile(x, reps),
     "transpose": lambda x, permutation: np.transpose(x, permutation),
 }

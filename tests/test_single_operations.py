@@ -14,8 +14,9 @@ from jax._src import compiler
 from jax.extend.core import primitives
 
 from tests.conftest import IS_QUICK
+from tests.numpy_evaluation import evaluated
 from tests.numpy_operations import RULES
-from tests.single_operations import IS_KNOWN, OFTEN, evaluated, run_by_xla
+from tests.single_operations import IS_KNOWN, OFTEN, run_by_xla
 
 ARRAYS = (
     np.linspace(-2.3, 2.6, 24, dtype="float32").reshape(2, 3, 4),
@@ -83,6 +84,13 @@ OPERATIONS: dict[str, Operation] = {
         lax.convert_element_type(i, "uint8"), lax.convert_element_type(m, "int32"), lax.convert_element_type(m, "bool"),
     ],
     "copy": lambda a, b, i, j, m: jnp.array(a, copy=True),
+    "conv_general_dilated": lambda a, b, i, j, m: (
+        lax.conv_general_dilated(a, b[:, :, :3], (1,), [(1, 2)]),
+        lax.conv_general_dilated(a, b[:1, :2, :2], (2,), [(3, -1)], (2,), (3,), ("CNW", "OIW", "NWC")),
+        lax.conv_general_dilated(a, jnp.concatenate([b[:, :1], a[:1, :1]]), (1,), [(0, 2)], feature_group_count=3),
+        lax.conv_general_dilated(a, b[:, :, :2], (1,), [(0, 0)], batch_group_count=2),
+        lax.conv_general_dilated(a[None], b[:, None, :2, :3], (1, 2), "SAME", dimension_numbers=("NCHW", "OIHW", "NHWC"), feature_group_count=2),
+    ),
     "cummax": lambda a, b, i, j, m: lax.cummax(b, 1),
     "cummin": lambda a, b, i, j, m: lax.cummin(b, 2, reverse=True),
     "cumprod": lambda a, b, i, j, m: (lax.cumprod(b, 2), lax.cumprod(j.astype("int8"), 0)),
@@ -115,8 +123,15 @@ OPERATIONS: dict[str, Operation] = {
     "reduce_max": lambda a, b, i, j, m: (jnp.max(a * b, (0, 2)), jnp.max(m, 0)),
     "reduce_min": lambda a, b, i, j, m: (jnp.min(a * b, 1), jnp.min(m, 0)),
     "reduce_or": lambda a, b, i, j, m: jnp.any(a > b, 1),
+    "reduce_precision": lambda a, b, i, j, m: lax.reduce_precision(a, 8, 23),
     "reduce_prod": lambda a, b, i, j, m: jnp.prod(b, (0, 1)),
     "reduce_sum": lambda a, b, i, j, m: (jnp.sum(b, (0, 1)), jnp.sum(i.astype("int8"), dtype="int8")),
+    **{
+        f"reduce_window_{name}": lambda a, b, i, j, m, fn=fn, first=first: (
+            lax.reduce_window(a * b, first, fn, (1, 2, 3), (1, 1, 2), [(0, 0), (1, 0), (2, 1)]),
+            lax.reduce_window(b, first, fn, (2, 2, 1), (1, 1, 1), "VALID", (1, 2, 1), (1, 2, 1)),
+        ) for name, fn, first in (("max", lax.max, -np.inf), ("min", lax.min, np.inf), ("sum", lax.add, 0.0))
+    },
     "rem": lambda a, b, i, j, m: (lax.rem(a, b), lax.rem(i, j)),
     "reshape": lambda a, b, i, j, m: lax.reshape(a, (4, 6)),
     "rev": lambda a, b, i, j, m: lax.rev(a, (0, 2)),
@@ -134,7 +149,9 @@ OPERATIONS: dict[str, Operation] = {
     "sort": lambda a, b, i, j, m: (lax.sort(b, 1), lax.sort((b, i), 2, num_keys=1), lax.sort(m, 1)),
     "split": lambda a, b, i, j, m: lax.split(a, (1, 3), 2),
     "squeeze": lambda a, b, i, j, m: lax.squeeze(a[:1], (0,)),
+    "stack": lambda a, b, i, j, m: jnp.stack([a, b], 1),
     "stop_gradient": lambda a, b, i, j, m: lax.stop_gradient(a),
+    "tile": lambda a, b, i, j, m: jnp.tile(a, (2, 1, 3)),
     "transpose": lambda a, b, i, j, m: lax.transpose(a, (2, 0, 1)),
     "xor": lambda a, b, i, j, m: lax.bitwise_xor(i, j),
 }  # fmt: skip
@@ -167,6 +184,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the programs that XLA gets, also where it has them in its cache."""
     if not (IS_QUICK and IS_KNOWN):
         pytest.skip("everything is compiled in full runs, and by other releases of JAX")
+    monkeypatch.delenv("JAXTE_VALUES", raising=False)
     made: list[str] = []
     original = compiler.compile_or_get_cached
 

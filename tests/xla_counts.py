@@ -25,6 +25,7 @@ import jaxlib
 from hypothesis import settings
 from jax.stages import Lowered
 
+from tests import numpy_programs
 from tests.agreement import QUICK, QUICKEST
 
 FILE = Path(__file__).with_name("xla_counts.json")
@@ -78,7 +79,7 @@ class Fused:
         return str(self._fused.as_text())
 
     def __call__(self, *args: Any) -> Any:
-        return self._executable(*args)
+        return numpy_programs.run(self.lowered, lambda: self._executable, *args)
 
 
 def count(compiled: Any) -> list[int]:
