@@ -86,11 +86,31 @@ def half(u: Any) -> Any:
     return jnp.sum(lax.reduce_window(u, 0.0, lax.add, (2, 2), (2, 2), "VALID") ** 2)
 
 
+def along_rows(u: Any) -> Any:
+    """Sums over 3 x 3 elements at each position."""
+    return jnp.sum(lax.reduce_window(u, 0.0, lax.add, (3, 3), (1, 1), "SAME") ** 2)
+
+
+def pooled(size: int) -> Callable[..., Any]:
+    """Maxima of windows two positions apart, channels last."""
+    window = (1, size, size, 1), (1, 2, 2, 1), "SAME"
+    return lambda x: jnp.sum(lax.reduce_window(x, -jnp.inf, lax.max, *window) ** 2)
+
+
+def overlapping(u: Any) -> Any:
+    return pooled(3)(u.reshape(16, 16, 4, 4))
+
+
+def few_apart(u: Any) -> Any:
+    return pooled(2)(u.reshape(16, 16, 4, 4))
+
+
 @pytest.mark.parametrize(
     ("f", "platform"),
     [
         *((f, p) for f in (pairs, separable) for p in ("gpu",)),
-        *((f, "tpu") for f in (heat, pairs, running, resized, smoothed, half)),
+        *((f, "tpu") for f in (heat, pairs, running, resized, smoothed, half, along_rows)),
+        *((f, "tpu") for f in (overlapping, few_apart)),
     ],
 )
 def test_what_xla_fuses_stays_as_it_is(f: Callable[..., Any], platform: str) -> None:
@@ -112,6 +132,23 @@ def test_what_gains_everywhere_is_raised_everywhere(f: Callable[..., Any], platf
     gradient = te.grad(f, platform=platform)
     assert te.explain(gradient, U).regions[0].code.platform == platform
     np.testing.assert_allclose(gradient(U), jax.grad(f)(jnp.asarray(U)), rtol=1e-4, atol=1e-4)
+
+
+def test_extrema_that_a_tpu_cannot_scatter_are_raised() -> None:
+    """``select_and_scatter`` has to have two dimensions that are in no window there; windows apart gain where an array is large."""
+    overlapped = lambda u: jnp.sum(lax.reduce_window(u, -jnp.inf, lax.max, (3, 3), (1, 1), "SAME") ** 2)  # noqa: E731
+    assert regions(overlapped, "tpu") == 1
+    large = jax.ShapeDtypeStruct((64, 16, 16, 8), "float32")
+    pools = [pooled(2), pooled(3), lambda u: pooled(2)(2 * u)]
+    found = [te.explain(te.grad(f, platform="tpu"), large).regions for f in pools]
+    assert [len(f) for f in found] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(("platform", "count"), [("cpu", 1), ("gpu", 1), ("tpu", 0)])
+def test_sums_beside_their_ends(platform: str, count: int) -> None:
+    f = lambda u: jnp.sum(jax.scipy.integrate.trapezoid(u, axis=1) ** 2)  # noqa: E731
+    large = jax.ShapeDtypeStruct((64, 4096), "float32")
+    assert len(te.explain(te.grad(f, platform=platform), large).regions) == count
 
 
 def test_every_transformation_takes_a_platform() -> None:

@@ -110,11 +110,11 @@ class Platform:
         fuses_products: what is computed over all dimensions of a product is fused with the sum of it, and no array (no columns apart, no tiles).
         copies_overlaps: rows that overlap, as windows beside each other, are an array of their own, since another shape has other tiles (blocks of bands).
         reads_windows_again: each position of a window is read from memory once more, or moved in registers, with whatever chooses there (extrema over windows one
-            dimension after the other, and their adjoints).
+            dimension after the other, and their adjoints; raised ones of overlapping windows).
         pads_rows: the last axis of an array is padded to the length of a register (what is scattered has its short axes first).
         copies_transposed: what is read with its axes in another order is copied before it is reduced (dimensions in the order that most operands have).
         moves_lanes_apart: elements of a register that are moved against each other, as strided slices and repeated elements are, take loops of their own,
-            where products with a known matrix, and convolutions, have a unit for themselves (raised resizing, filters of few features, strided sums, ends that
+            where products with a known matrix, and convolutions, have a unit for themselves (raised resizing, filters of few features, sums along rows, ends that
             are held as choices).
         groups_in_loops: a convolution in groups is a plain loop, whatever is in a group; elsewhere only one of a single feature for each is
             (a convolution for each group).
@@ -129,7 +129,7 @@ class Platform:
         joins_apart: arrays side by side are an array of their own, which little is fused with (rolls as a choice between two pads).
         keeps_tables: what is added to a small table is added in the cache (tables that all pairs read, raised).
         transposes_apart: what flows back through a slice, a pad or shifted slices side by side takes loops of its own, and so does the transpose
-            of a cumulative sum (raised stencils and cumulative sums).
+            of a cumulative sum (raised stencils, sums beside their ends and cumulative sums).
         holds_pairs: differences of all pairs are written for each that reads them, although they would be computed again (raised pair sums of fewer
             than are too many to be held).
         scatters_rows: rows are scattered in vectors, so that each takes as long as an element, and what moving it takes.

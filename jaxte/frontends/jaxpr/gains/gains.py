@@ -27,10 +27,10 @@ from jaxte.frontends.jaxpr.gains.sums import (
     sums_beside_ends,
     sums_shifts,
 )
+from jaxte.frontends.jaxpr.gains.windows import is_left_to_scatter, moves_along_rows
 
-_OVERLAP = (
-    4  # parts in which an element stands, on average, from which on a product with them is one with a band
-)
+# parts in which an element stands, on average, from which on a product with them is one with a band
+_OVERLAP = 4
 _MOST_MOVES = 8  # between such a product and the gather that makes its parts
 _SHORT = 8  # elements that a reduction takes together with the shifts before it
 # reads of a row of a table by pairs, above which it is left: 0.4 to 0.6 of JAX's speed where it is added at 64, in products at 124
@@ -136,13 +136,15 @@ def strong(step: Step) -> str:
         return "a reduction along a stack of shifts, which is one over windows"
     if step.name == "sub":
         return "differences of all pairs, summed without being kept" if is_pairwise(step) else ""
-    if sums_beside_ends(step) or sums_shifts(step):
+    if planned_facts().transposes_apart and (sums_beside_ends(step) or sums_shifts(step)):
         return "a sum beside a few elements of what is summed: one number flows back along the axis, and others to these"
     if _is_repeat(step) and is_counted(step.outputs[0]):
         return "elements repeated, of which only a sum is taken: each is computed once, and counted"
     if step.name == "cumsum" and not planned_facts().transposes_apart and not _is_read_in_parts(step):
         return ""
-    if step.name == "reduce_window_sum" and planned_facts().moves_lanes_apart and _moves_on(step):
+    if step.name == "reduce_window_sum" and planned_facts().moves_lanes_apart and moves_along_rows(step):
+        return ""
+    if step.name in ("reduce_window_max", "reduce_window_min") and is_left_to_scatter(step):
         return ""
     return _STRONG.get(step.name, "") if _positions_known(step) else ""
 
@@ -177,11 +179,6 @@ def _has_factor(step: Step, asked: Callable[[np.ndarray], object | None]) -> boo
 def _has_taps(step: Step) -> bool:
     """Whether a product with a known matrix is written as few taps, which platforms with a unit for products have no use for."""
     return not planned_facts().moves_lanes_apart and _has_factor(step, band_of)
-
-
-def _moves_on(step: Step) -> bool:
-    """Whether windows are further apart than one position along the last axis, which is that of registers."""
-    return step.eqn.params["window_strides"][-1] > 1
 
 
 def _positions_known(step: Step) -> bool:
