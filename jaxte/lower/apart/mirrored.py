@@ -20,7 +20,6 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import Members, among, identical
 from jaxte.lang.operators import MULTIPLY, SELECT, SUBTRACT
-from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.apart.differences import Difference, Parts, difference_in, has_known_extents
 from jaxte.lower.cost.policy import Policy
@@ -137,7 +136,7 @@ def _pair(places: tuple[int, int], one: SignedSum, other: SignedSum) -> _Pair | 
     second = difference_in(Reduce(one.node.reducer, (renamed,), axes, TRUE))
     if first is None or second is None or first.is_square or second.is_square:
         return None
-    if not has_known_extents(first) or not identical(_sides(first), _sides(second)):
+    if not has_known_extents(first) or set(first.sides) != set(second.sides):
         return None
     turned = 1 if identical(first.sides, second.sides) else -1
     a, b = _weight(first, one.sign), _weight(second, turned * other.sign)
@@ -146,10 +145,6 @@ def _pair(places: tuple[int, int], one: SignedSum, other: SignedSum) -> _Pair | 
     if a[0].dtype != one.node.dtype or b[0].dtype != one.node.dtype:
         return None
     return _Pair(places, one, call(SUBTRACT, *first.sides), (a, b))
-
-
-def _sides(found: Difference) -> tuple[Expr, ...]:
-    return tuple(sorted(found.sides, key=text))
 
 
 def _weight(found: Difference, sign: int) -> Signed | None:

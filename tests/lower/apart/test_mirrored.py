@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import jax
@@ -115,6 +116,33 @@ def test_each_is_one_sum(name: str) -> None:
     x = points(n, features).astype("float32")
     found, before = work(te.function(build), x), work(te.function(build, without=MIRRORED), x)
     assert found < before
+
+
+def test_steps_whose_axes_have_the_same_names() -> None:
+    """The gradient of each step is over the axes of the step, and over new ones that are called like these."""
+
+    def moved(x: Tensor, n: int = 3) -> Compute:
+        for _ in range(n):
+            j = te.reduce_axis((0, x.shape[0]), "j")
+            r = lambda i, j, x=x: 0.1 + sum((x[j, c] - x[i, c]) ** 2 for c in range(3))  # noqa: E731
+            x = te.compute(
+                x.shape,
+                lambda i, c, x=x, j=j, r=r: x[i, c] + 0.01 * te.sum((x[j, c] - x[i, c]) / r(i, j), axis=j),
+            )
+        return x  # type: ignore[return-value]
+
+    def plain_moved(x: jax.Array) -> jax.Array:
+        for _ in range(3):
+            d = x[None] - x[:, None]
+            x = x + 0.01 * jnp.sum(d / (0.1 + jnp.sum(d**2, -1, keepdims=True)), 1)
+        return x
+
+    x = points(60, 3)
+    own = te.function(moved)
+    assert len(re.findall(r"_weights(_\d+)? = ", str(own.source(x.astype("float32"))))) == 3
+    with jax.enable_x64(True):
+        found, expected = gradient(own, x), gradient(plain_moved, x)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11 * float(jnp.max(jnp.abs(expected))))
 
 
 def test_explain_says_so() -> None:

@@ -194,7 +194,7 @@ def _branches(root: Expr) -> bool:
 @lru_cache(maxsize=1024)
 def _branches_itself(root: Expr) -> bool:
     called = [n for n in postorder(root) if isinstance(n, Call) and n.op.name in _CALLED]
-    numbers = (read.tensor for read in reads_of(root) if read.tensor.shape == ())
+    numbers = (read.tensor for read in reads_of(root) if not free_axes(read))
     return bool(called) or any(not _is_head(tensor) for tensor in numbers)
 
 

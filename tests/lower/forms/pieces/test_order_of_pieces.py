@@ -15,6 +15,7 @@ from tests.lowered import program_of
 from tests.xla_counts import Fused
 
 X, C = te.placeholder((512, 384), name="X"), te.placeholder((), name="C")
+P = te.placeholder((3,), name="P")
 
 
 def diffused(u: te.Tensor, c: Any = 0.1) -> te.Tensor:
@@ -44,6 +45,8 @@ def of_tanh() -> te.Tensor:
 ORDERS: dict[str, tuple[Callable[[], te.Tensor], bool]] = {
     "numbers that are known": (lambda: diffused(X), False),
     "a number that is not": (lambda: diffused(X, C[()]), True),
+    "one of several that are not": (lambda: diffused(X, P[1] + P[2]), True),
+    "an element of what is read": (lambda: diffused(X, X[0, 0]), True),
     "in what is read": (of_signs, True),
     "a function that branches": (of_tanh, True),
 }
@@ -87,7 +90,7 @@ def test_an_interior_that_is_not_computed_for_its_pads_is_written_last(name: str
 
 
 def _written(tensor: te.Tensor, *given: te.Tensor) -> list[str]:
-    text = te.source(te.function([t for t in given or (X, C) if t in _inputs(tensor)], tensor))
+    text = te.source(te.function([t for t in given or (X, C, P) if t in _inputs(tensor)], tensor))
     lines = [
         line for line in text.partition("def backward")[0].splitlines() if "dynamic_update_slice(Y, " in line
     ]
