@@ -90,8 +90,7 @@ def _spread(x: np.ndarray, shape: Sequence[int], broadcast_dimensions: Sequence[
 
 
 def _reshaped(x: np.ndarray, new_sizes: Sequence[int], dimensions: Any, **_: Any) -> np.ndarray:
-    refuse(dimensions is not None)
-    return x.reshape(new_sizes)
+    return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
 def _sliced(x: np.ndarray, start_indices: Any, limit_indices: Any, strides: Any) -> np.ndarray:
@@ -157,6 +156,17 @@ def _in_own_precision(x: np.ndarray, exponent_bits: int, mantissa_bits: int) -> 
     return x
 
 
+def _shifted(fn: np.ufunc, kind: str) -> Rule:
+    """By fewer bits than there are; by more, XLA fills with the sign or with zeros."""
+
+    def rule(x: np.ndarray, by: np.ndarray) -> np.ndarray:
+        refuse(np.any((by < 0) | (by >= 8 * x.dtype.itemsize)))
+        own = np.dtype(f"{kind}{x.dtype.itemsize}")
+        return fn(x.view(own), by.astype(own)).view(x.dtype)  # type: ignore[no-any-return]
+
+    return rule
+
+
 def _lowest(dtype: np.dtype) -> Any:
     refuse(dtype.kind != "f")
     return -np.inf
@@ -219,11 +229,15 @@ RULES: dict[str, Rule] = {name: _elementwise(fn) for name, fn in ELEMENTWISE.ite
     "scatter-max": scattered(np.maximum),
     "scatter-min": scattered(np.minimum),
     "scatter-mul": scattered(np.multiply),
+    "shift_left": _shifted(np.left_shift, "u"),
+    "shift_right_arithmetic": _shifted(np.right_shift, "i"),
+    "shift_right_logical": _shifted(np.right_shift, "u"),
     "slice": _sliced,
     "sort": _sorted,
     "split": _split,
     "squeeze": lambda x, dimensions: np.squeeze(x, dimensions),
     "stack": lambda *arrays, axis: np.stack(arrays, axis),
     "tile": lambda x, reps: np.tile(x, reps),
+    "unstack": lambda x, axis: list(np.moveaxis(x, axis, 0)),
     "transpose": lambda x, permutation: np.transpose(x, permutation),
 }

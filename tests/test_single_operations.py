@@ -133,7 +133,7 @@ OPERATIONS: dict[str, Operation] = {
         ) for name, fn, first in (("max", lax.max, -np.inf), ("min", lax.min, np.inf), ("sum", lax.add, 0.0))
     },
     "rem": lambda a, b, i, j, m: (lax.rem(a, b), lax.rem(i, j)),
-    "reshape": lambda a, b, i, j, m: lax.reshape(a, (4, 6)),
+    "reshape": lambda a, b, i, j, m: (lax.reshape(a, (4, 6)), lax.reshape(a, (2, 12), (2, 0, 1))),
     "rev": lambda a, b, i, j, m: lax.rev(a, (0, 2)),
     "round": lambda a, b, i, j, m: lax.round(a * 2, lax.RoundingMethod.TO_NEAREST_EVEN),
     "scatter": lambda a, b, i, j, m: [
@@ -145,6 +145,9 @@ OPERATIONS: dict[str, Operation] = {
     "scatter-min": lambda a, b, i, j, m: a.at[0, AT[:2]].min(b[1, 1]),
     "scatter-mul": lambda a, b, i, j, m: a.at[0, AT[:2]].multiply(b[1, 1]),
     "select_n": lambda a, b, i, j, m: (lax.select_n(i % 3, a, b, a * b), lax.select_n(a > b, a, b)),
+    "shift_left": lambda a, b, i, j, m: lax.shift_left(i, i % 5 + 4),
+    "shift_right_arithmetic": lambda a, b, i, j, m: (lax.shift_right_arithmetic(i, abs(j)), lax.shift_right_arithmetic(i.astype("uint8"), abs(j).astype("uint8"))),
+    "shift_right_logical": lambda a, b, i, j, m: (lax.shift_right_logical(i, abs(j)), lax.shift_right_logical(i.astype("int8"), abs(j).astype("int8") % 8)),
     "slice": lambda a, b, i, j, m: (lax.slice(a, (0, 1, 0), (2, 3, 4), (1, 1, 3)), lax.slice(a, (1, 0, 2), (2, 3, 3))),
     "sort": lambda a, b, i, j, m: (lax.sort(b, 1), lax.sort((b, i), 2, num_keys=1), lax.sort(m, 1)),
     "split": lambda a, b, i, j, m: lax.split(a, (1, 3), 2),
@@ -152,6 +155,7 @@ OPERATIONS: dict[str, Operation] = {
     "stack": lambda a, b, i, j, m: jnp.stack([a, b], 1),
     "stop_gradient": lambda a, b, i, j, m: lax.stop_gradient(a),
     "tile": lambda a, b, i, j, m: jnp.tile(a, (2, 1, 3)),
+    "unstack": lambda a, b, i, j, m: jnp.unstack(a, axis=1),
     "transpose": lambda a, b, i, j, m: lax.transpose(a, (2, 0, 1)),
     "xor": lambda a, b, i, j, m: lax.bitwise_xor(i, j),
 }  # fmt: skip
