@@ -228,6 +228,7 @@ def test_what_xla_does_nevertheless(compiled: list[str]) -> None:
     lax.div(np.arange(131), np.arange(131))  # by 0
     lax.population_count(np.arange(133))  # no row
     jnp.asarray(X[:134], "bfloat16") * 2
+    lax.conv_general_dilated(X[None, None, :130], X[None, None, :3], (1,), "VALID")
     jnp.asarray(X[:136]).at[1:3].apply(jnp.sin)  # a scatter with a function of its own
     assert [name.removeprefix("jit_") for name in compiled] == [
         "add",
@@ -235,6 +236,7 @@ def test_what_xla_does_nevertheless(compiled: list[str]) -> None:
         "population_count",
         "convert_element_type",
         "multiply",
+        "conv_general_dilated",
         "scatter",
     ]
 
