@@ -23,7 +23,7 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.scatters import chained
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
-from jaxte.lower.program.across.barriers import behind_barrier, held, with_calls, without_barrier
+from jaxte.lower.program.across.barriers import behind_barrier, held, keep_padded, with_calls, without_barrier
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
 from jaxte.lower.program.across.halos import with_rolls_chosen
@@ -271,6 +271,8 @@ class _Part:
             lines = with_sources(lines, lambda source: with_pads_between(with_rolls_chosen(source)))
         if self._lowering.shared.policy.facts.moves_lanes_apart:
             lines = with_sources(lines, lambda source: with_ends_chosen(with_repeats_as_windows(source)))
+        if self._by_call and self._again:
+            keep_padded(self.statements, lines)
         self.statements += with_calls(lines) if self._by_call else lines
         if isinstance(tensor, Held):
             target = held(self.statements, self._policy.facts.drops_barriers)

@@ -227,3 +227,48 @@ def test_zeros_that_no_read_meets_are_not_put_around(rng: np.random.Generator) -
     text = str(te.source(own, x))
     assert "x_padded" not in text
     np.testing.assert_allclose(own(x)[4:16], x[:12] + x[8:] - 2 * x[4:16], rtol=1e-5, atol=1e-6)
+
+
+def fields(x: te.Tensor) -> te.Tensor:
+    """Mean fields of neighbours on a plane."""
+    return five_points(te.compute(x.shape, lambda i, j: te.tanh(x[i, j] + 1.0), "T"))
+
+
+def weighted(x: te.Tensor) -> te.Tensor:
+    """A short filter of weights along rows."""
+    n, m = x.shape
+    w = te.compute((n, m), lambda i, j: te.exp(-x[i, j] * x[i, j]) * x[i, j], "T")
+    inside = lambda j: te.select(j >= 0, te.select(j < m, 1, 0), 0)  # noqa: E731
+    at = lambda i, j: te.select(inside(j) > 0, w[i, te.clip(j, 0, m - 1)], 0.0)  # noqa: E731
+    return te.compute((n, m), lambda i, j: at(i, j - 1) * 0.25 + w[i, j] * 0.5 + at(i, j + 1) * 0.25, "Y")
+
+
+def products(x: te.Tensor) -> te.Tensor:
+    """Logarithms of neighbours in rows, multiplied."""
+    n, m = x.shape
+    t = te.compute((n, m), lambda i, j: te.log(2.0 + x[i, j] ** 2), "T")
+    above = lambda i, j: te.select(i > 0, t[i - 1, j], 0.0)  # noqa: E731
+    below = lambda i, j: te.select(i < n - 1, t[i + 1, j], 0.0)  # noqa: E731
+    return te.compute((n, m), lambda i, j: above(i, j) * below(i, j) + t[i, j], "Y")
+
+
+def halved(x: te.Tensor) -> te.Tensor:
+    """Cheap elements, which are as well computed in the pad."""
+    return five_points(te.compute(x.shape, lambda i, j: x[i, j] / (1.0 + x[i, j] * x[i, j]), "T"))
+
+
+@pytest.mark.parametrize(
+    ("build", "is_kept"), [(fields, True), (weighted, True), (products, True), (halved, False)]
+)
+def test_functions_are_computed_before_zeros_are_put_around(build, is_kept: bool, rng) -> None:
+    """XLA on the CPU computes what it pads in the loop of the pad, with a condition for each element and not in vectors."""
+    x = rng.normal(size=(40, 50)).astype(np.float32)
+    own = te.function(build)
+    text = str(te.source(own, x))
+    text = text[text.index("def forward") : text.index("def backward")]
+    assert "jnp.pad(T" in text
+    (made,) = (line for line in text.splitlines() if line.strip().startswith("T = "))
+    assert made.strip().startswith("T = _apart(") is is_kept
+    own_x = te.placeholder((40, 50), name="x")
+    (expected,) = te.interpret([build(own_x)], {own_x: x})
+    np.testing.assert_allclose(jax.jit(own)(x), expected, rtol=1e-5, atol=1e-6)
