@@ -70,8 +70,13 @@ def run_in_numpy() -> None:
 
     @wraps(lowered)
     def with_program(*args: Any, jaxpr: ClosedJaxpr, **params: Any) -> Any:
+        is_usual = _is_usual(params)
+        if is_usual and params["lowering_platforms"] is None:
+            numpy_programs.calls_of(
+                jaxpr
+            )  # what jaxte emits is traced for its key, and not once more to be lowered
         made = lowered(*args, jaxpr=jaxpr, **params)
-        if _is_usual(params):
+        if is_usual:
             made.program = jaxpr  # for numpy_programs.run
         return made
 
