@@ -25,13 +25,15 @@ if __name__ == "__main__":
     sys.path[0] = str(ROOT / "benchmarks")
 
 import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+from jax import lax  # noqa: E402
 
 import jaxte as te  # noqa: E402
 from harness.case import IDIOMATIC, JAXTE, load  # noqa: E402
 from harness.inputs import draw  # noqa: E402
 from harness.sides import heads, with_gradients  # noqa: E402
 from jaxte.lower.cost.platforms import PLATFORMS, platform_of  # noqa: E402
-from platforms.kernels import figures  # noqa: E402
+from platforms.kernels import figures, parsed  # noqa: E402
 from platforms.topology import DEVICES, compiled  # noqa: E402
 from timing import markdown  # noqa: E402
 
@@ -55,6 +57,13 @@ CASES: dict[str, tuple[str, Any]] = {
     "fuses_rows": ("softmax", None),
     "sums_apart": ("squared_distances", None),
     "loop": ("discounted_returns", 0),
+}
+# what each trip of a `while` computes
+TRIPS, SIDE = 1000, 256
+LOOPS: dict[str, Any] = {
+    "a vector, scaled": lambda x, _: lax.fori_loop(0, TRIPS, lambda _, x: 0.9 * x + 1, x),
+    "a row written": lambda x, _: lax.scan(lambda x, _: (0.9 * x + 1, x), x, None, TRIPS)[1],
+    "a matrix times the vector": lambda x, a: lax.fori_loop(0, TRIPS, lambda _, x: jnp.tanh(a @ x), x),
 }
 HEADER = ["fact", "the row says", "case", "times as fast as the other way", "us", "kernels", "MB"]
 _FLIPPED = "the other way"
@@ -98,6 +107,15 @@ def line(fact: str, platform: str) -> list[str]:
     ]
 
 
+def trip(name: str, platform: str) -> list[str]:
+    """What a trip of a loop takes, by the model."""
+    args = [jax.ShapeDtypeStruct((SIDE,), "float32"), jax.ShapeDtypeStruct((SIDE, SIDE), "float32")]
+    text = parsed(compiled(LOOPS[name], args, platform).as_text(), platform)
+    (loop,) = (i for body in text.bodies.values() for i in body if i.kind == "while")
+    spent = text.of(loop.called("body"))
+    return [name, str(spent.kernels), f"{1e6 * spent.seconds:.1f}"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -112,6 +130,8 @@ def main() -> None:
     for fact in options.facts or CASES:
         table.append(line(fact, options.platform))
         print(*table[-1], sep=" | ", flush=True)
+    trips = [trip(name, options.platform) for name in LOOPS if not options.facts]
+    print(*trips, sep="\n")
     if options.write:
         page = ROOT / "docs" / "results" / f"platforms-facts-{options.platform}.md"
         head = (
@@ -119,7 +139,8 @@ def main() -> None:
             f"`{options.platform}` of `jaxte/lower/cost/platforms.py` is worth, by the model of [platforms](../platforms.md) for {DEVICES[options.platform]}: a case as the row says / with the "
             "fact turned round, forward + backward.\n"
         )
-        page.write_text(f"{head}\n{markdown(HEADER, table)}\n")
+        loops = f"A trip of a `while`, of a vector of {SIDE} elements:\n\n{markdown(['what it computes', 'kernels', 'us'], trips)}"
+        page.write_text(f"{head}\n{markdown(HEADER, table)}\n\n{loops}\n")
 
 
 if __name__ == "__main__":
