@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.loops.elements import Elements
-from jaxte.frontends.loops.values import Block, is_number, is_static
+from jaxte.frontends.loops.values import Block, check_extents, is_number, is_static, place_of
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, as_expr
@@ -125,9 +125,15 @@ def _linspace(reader: Arrays, node: Any, start: Any, stop: Any, num: int = 50) -
 def _joined(reader: Arrays, node: Any, parts: Any, axis: int = 0) -> Block:
     """``np.concatenate``."""
     own = [block_of(reader.as_operand(p, node), "concatenate") for p in parts]
-    place = axis % len(own[0].shape)
+    rank = len(own[0].shape)
+    place = place_of(axis, rank)
     ends = [as_expr(0)]
     for part in own:
+        if len(part.shape) != rank:
+            raise DefinitionError(f"np.concatenate of arrays of {rank} and of {len(part.shape)} axes")
+        for k, extent in enumerate(part.shape):
+            if k != place:
+                check_extents(own[0].shape[k], extent)
         ends.append(normal(ends[-1] + part.shape[place]))
 
     def element(at: Sequence[Expr]) -> Expr:
@@ -143,7 +149,7 @@ def _joined(reader: Arrays, node: Any, parts: Any, axis: int = 0) -> Block:
 
 def _stacked(reader: Arrays, node: Any, parts: Any, axis: int = 0) -> Block:
     own = reader.listed(tuple(parts), node)
-    place = axis % len(own.shape)
+    place = place_of(axis, len(own.shape))
     shape = list(own.shape[1:])
     shape.insert(place, own.shape[0])
     return Block(tuple(shape), lambda at: own.element([at[place], *at[:place], *at[place + 1 :]]))
@@ -161,7 +167,7 @@ def _transpose(reader: Arrays, node: Any, a: Any, axes: Any = None) -> Block:
 
 def _flip(reader: Arrays, node: Any, m: Any, axis: int | None = None) -> Block:
     own = block_of(m, "flip")
-    places = range(len(own.shape)) if axis is None else [axis % len(own.shape)]
+    places = range(len(own.shape)) if axis is None else [place_of(axis, len(own.shape))]
     return viewed(
         own, own.shape, lambda at: [own.shape[n] - 1 - i if n in places else i for n, i in enumerate(at)]
     )
@@ -246,7 +252,7 @@ def _triangle(is_lower: bool) -> Callable[..., Block]:
 
 def _roll(reader: Arrays, node: Any, a: Any, shift: Any, axis: int | None = None) -> Block:
     own = block_of(a, "roll", 1 if axis is None else None)
-    place = 0 if axis is None else axis % len(own.shape)
+    place = 0 if axis is None else place_of(axis, len(own.shape))
     return Block(own.shape, lambda at: own.element([
         normal((i - shift) % own.shape[place]) if n == place else i for n, i in enumerate(at)
     ]))  # fmt: skip

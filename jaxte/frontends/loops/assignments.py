@@ -10,7 +10,16 @@ from typing import Any
 from jaxte.frontends.loops.calls import Calls
 from jaxte.frontends.loops.idioms import is_handed_over
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.values import Allocation, Block, as_precise, element_of, is_number, is_static
+from jaxte.frontends.loops.values import (
+    Allocation,
+    Block,
+    as_precise,
+    element_of,
+    fitted,
+    is_number,
+    is_static,
+)
+from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Const, Expr, Read, as_expr
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
@@ -44,11 +53,13 @@ class Assignments(Calls):
             )
         if self._exchanged(target.elts, value, value_node):
             return
+        nodes = _parts(value_node, len(value))
         kept = []
         for n, own in enumerate(value):
             if isinstance(own, Variable) and not own.shape:
                 own = self.read(own, (), value_node)
-            if isinstance(own, Block) or (isinstance(own, Expr) and not is_static(own)):
+            is_view = isinstance(own, Block) and own.of is not None and isinstance(nodes[n], _VIEWS)
+            if (isinstance(own, Block) and not is_view) or (isinstance(own, Expr) and not is_static(own)):
                 key = (
                     self.frame.number,
                     "part",
@@ -61,9 +72,25 @@ class Assignments(Calls):
                 own = held if isinstance(own, Block) else self.read(held, (), value_node)
                 if isinstance(own, Variable):
                     own = self.block(own, value_node)
-            kept.append(own)
-        for own_target, own in zip(target.elts, kept, strict=True):
-            self.put(own_target, own, value_node)
+            kept.append((own, nodes[n] if is_view else value_node))
+        for own_target, (own, node) in zip(target.elts, kept, strict=True):
+            self.put(own_target, own, node)
+
+    def chained(self, targets: Sequence[ast.expr], value_node: ast.expr) -> None:
+        """``a = b = value``: each target is given a number by itself, or the array that a name before it stands for."""
+        if isinstance(value_node, ast.Constant):
+            for target in targets:
+                self.assigned(target, value_node)
+            return
+        name = next((t for t in targets if isinstance(t, ast.Name)), None)
+        if name is None:
+            raise self.fault(
+                targets[1], "one value is assigned to several places; write a statement for each"
+            )
+        self.assigned(name, value_node)
+        for target in targets:
+            if target is not name:
+                self.assigned(target, ast.copy_location(ast.Name(name.id, ast.Load()), name))
 
     def _exchanged(self, targets: Sequence[ast.expr], values: Sequence[Any], node: ast.expr) -> bool:
         """Whether names change arrays among them, and take those that others hand over, within a loop or an ``if``: then the arrays change contents, which is the same to all that is read later."""
@@ -164,7 +191,12 @@ class Assignments(Calls):
         own = place.of
         if own is None:
             raise self.fault(node, "this is no part of an array that can be written")
-        held = value
+        try:
+            held = value = fitted(value, place.shape)
+        except ShapeError as error:
+            raise self.fault(
+                node, f"{error}; what is written to a part of an array has its shape", ShapeError
+            ) from None
         if isinstance(value, Block) and self._may_read(value, own):
             shape = tuple(as_expr(e) for e in own.shape)
             held = self._temporary(value, place, shape, node)
@@ -279,11 +311,11 @@ class Assignments(Calls):
             made_here and alike and sum(v is variable for v in names) == 1 and not _has_views(names, variable)
         )
 
-    def made(self, key: object, name: str, value: Allocation, node: ast.AST) -> Variable:
+    def made(self, key: tuple[object, ...], name: str, value: Allocation, node: ast.AST) -> Variable:
         """A new array, which holds nothing yet, or the same number everywhere."""
         shape = check_shape(value.shape, name)
         kind = value.dtype or self.default
-        own = self.recorder.variable((key, shape), name, shape, kind, home=self._home(name))
+        own = self.recorder.variable(self._free(key, shape, name), name, shape, kind, home=self._home(name))
         own.is_known()
         if value.fill is not None:
             span = self.frame.text.span(node)
@@ -291,10 +323,19 @@ class Assignments(Calls):
             self._over([as_expr(e) for e in shape], lambda at: self.recorder.assign(own, at, fill, span))
         return own
 
+    def _free(self, key: tuple[object, ...], shape: Sequence[Any], name: str) -> object:
+        """The key of an array that ``name`` is given. The array of a reading before of the same text, in a loop that is written out, may be another name's."""
+        others = [own for other, own in self.frame.names.items() if other != name]
+        found, number = (key, shape), 0
+        while (own := self.recorder.variables.get(found)) is not None and _is_meant(own, others):
+            number += 1
+            found = ((*key, number), shape)
+        return found
+
     def _home(self, name: str) -> int:
         return self.frame.home(name, self.recorder.choices)
 
-    def stored(self, key: object, name: str, value: Any, node: ast.AST) -> Variable:
+    def stored(self, key: tuple[object, ...], name: str, value: Any, node: ast.AST) -> Variable:
         """``value`` in a variable."""
         span = (
             self.frame.text.span(node)
@@ -309,7 +350,7 @@ class Assignments(Calls):
             return own
         kind = as_expr(value.element([as_expr(0) for _ in value.shape])).dtype
         shape = tuple(extent_of(e, self, node) for e in value.shape)
-        own = self.recorder.variable((key, shape), name, shape, kind, home=self._home(name))
+        own = self.recorder.variable(self._free(key, shape, name), name, shape, kind, home=self._home(name))
         self._over(value.shape, lambda at: self.recorder.assign(own, at, value.element(at), span))
         return own
 
@@ -323,6 +364,22 @@ def _is_at_counters(view: Block) -> bool:
 def _has_views(names: Iterable[Any], variable: Variable) -> bool:
     """Whether a name stands for a part of ``variable``."""
     return any(isinstance(own, Block) and own.of is variable for own in names)
+
+
+def _is_meant(variable: Variable, values: Iterable[Any]) -> bool:
+    """Whether one of ``values``, or of what they hold, is ``variable`` or a part of it."""
+    for own in values:
+        if own is variable or (isinstance(own, Block) and own.of is variable):
+            return True
+        if isinstance(own, (tuple, list)) and _is_meant(variable, own):
+            return True
+    return False
+
+
+def _parts(node: ast.expr, count: int) -> list[ast.expr]:
+    """The expressions of ``count`` values: those of a tuple, or ``node`` for each."""
+    is_listed = isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == count
+    return list(node.elts) if is_listed else [node] * count  # type: ignore[attr-defined]
 
 
 def _bound_of(extent: Expr, most: Expr) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.arrays import Arrays
+from jaxte.frontends.loops.arrays import Arrays, reshaped
 from jaxte.frontends.loops.expressions import SPEAKS
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.totals import WHOLE
@@ -23,9 +23,11 @@ from jaxte.frontends.loops.values import (
     REDUCTIONS,
     Allocation,
     Block,
+    check_extents,
     dtype_of,
     elementwise,
     function_of,
+    place_of,
 )
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError
@@ -75,10 +77,22 @@ class Calls(Arrays):
             return self.reduced(REDUCTIONS[name], name == "mean", [self.operand(node.args[0])], node)
         if library and name in PRODUCTS:
             a, b = (self.operand(x) for x in node.args)
-            if name == "outer":
-                return Block((*a.shape, *b.shape), lambda at: a.element(at[:1]) * b.element(at[1:]))
-            return self.product(a, b, node)
+            return self._product_of(name, a, b, node)
         return self.applied(target, node)
+
+    def _product_of(self, name: str, a: Any, b: Any, node: ast.Call) -> Any:
+        """``np.name(a, b)``: of vectors in one line where NumPy takes arrays of any shape for such."""
+        if not isinstance(a, Block) or not isinstance(b, Block):
+            return self.product(a, b, node)
+        if name in ("outer", "vdot"):
+            a, b = (reshaped(self, node, x, -1) for x in (a, b))
+        if name == "outer":
+            return Block((*a.shape, *b.shape), lambda at: a.element(at[:1]) * b.element(at[1:]))
+        if name == "vdot":
+            a = elementwise(functions.conj, [a])
+        if name == "inner" and len(b.shape) == 2:
+            b = self.whole("transpose", [b], {}, node)
+        return self.product(a, b, node)
 
     def whole(self, name: str, args: Sequence[Any], words: dict[str, Any], node: Any) -> Any:
         """``np.name(*args, **words)``, where an element of it is an element of its arguments."""
@@ -186,6 +200,7 @@ class Calls(Arrays):
             return elementwise(operator.mul, [a, b])
         if len(a.shape) > 2 or len(b.shape) > 2:
             raise self.fault(node, "@ of more than two axes; write the loops")
+        check_extents(a.shape[-1], b.shape[0])
         rows, columns = a.shape[:-1], b.shape[1:]
 
         def term(at: Sequence[Expr]) -> Expr:
@@ -214,7 +229,7 @@ class Calls(Arrays):
         chosen = (
             range(rank)
             if axis is None
-            else [a % rank for a in (axis if isinstance(axis, tuple) else (axis,))]
+            else [place_of(a, rank) for a in (axis if isinstance(axis, tuple) else (axis,))]
         )
         rest = [n for n in range(rank) if n not in chosen]
         order = [*rest, *chosen]

@@ -58,6 +58,7 @@ class Frame:
         choices: how many of these are choices by data.
         homes: of names, how many choices by data hold all that the text says of them.
         around: the loops around the statement that is read, the outermost first.
+        counting: the names that count them, and those that are written out.
     """
 
     text: Written
@@ -68,6 +69,7 @@ class Frame:
     choices: int = 0
     homes: dict[str, int] = field(default_factory=dict)
     around: list[ast.For | ast.While] = field(default_factory=list)
+    counting: list[str] = field(default_factory=list)
 
     def home(self, name: str, present: int) -> int:
         """How many of the ``present`` choices a variable lives within: of names that the text does not have, all."""
@@ -86,6 +88,10 @@ class Frame:
         """``name`` stands for nothing from here on."""
         del self.names[name]
         self.ended[name] = why
+
+    def ends(self, name: str) -> str:
+        """Why a counter stands for nothing behind its loop."""
+        return f"{name} is the counter of a loop that has ended; keep its last value in a name of its own, or use another counter"
 
     def is_of_positions(self, node: ast.expr) -> bool:
         """Whether counters, sizes and numbers decide ``node`` alone: it names no array and no local number but for their sizes."""

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -50,11 +50,24 @@ def _iterated(node: ast.For) -> tuple[list[ast.expr], list[ast.expr], ast.Name |
             ast.Tuple(elts=[ast.Name() as counter, name]),
         ):
             return [name], [array], counter
-        case ast.Call(func=ast.Name("zip"), args=arrays, keywords=[]), ast.Tuple(elts=names) if all(
-            isinstance(a, (ast.Name, ast.Subscript)) for a in arrays
+        case ast.Call(func=ast.Name("zip"), args=arrays, keywords=[]), ast.Tuple(elts=names) if _are_arrays(
+            arrays
         ):
             return list(names), list(arrays), None
+        case (
+            ast.Call(
+                func=ast.Name("enumerate"),
+                args=[ast.Call(func=ast.Name("zip"), args=arrays, keywords=[])],
+                keywords=[],
+            ),
+            ast.Tuple(elts=[ast.Name() as counter, ast.Tuple(elts=names)]),
+        ) if _are_arrays(arrays):
+            return list(names), list(arrays), counter
     return [], [], None
+
+
+def _are_arrays(nodes: Sequence[ast.expr]) -> bool:
+    return all(isinstance(n, (ast.Name, ast.Subscript)) for n in nodes)
 
 
 def exchanges(body: Sequence[ast.stmt], function: ast.FunctionDef) -> Iterator[ast.stmt]:
@@ -230,12 +243,36 @@ def counted(node: ast.While, function: ast.FunctionDef) -> Counted | None:
         return None
     if any(isinstance(n, ast.Continue) for n in jumps_in(body)):
         return None
+    before = [n for n in ast.walk(function) if stores[0].lineno <= getattr(n, "lineno", 0) < node.lineno]
+    if _named(stores[0]) & (_changed(before) - {name}) or not _is_begun_with(node, stores[0], function):
+        return None
     for n, test in enumerate(tests):
         found = _bound(test, name, step)
-        if found is not None:
+        if found is not None and not _named(found) & _changed(n for own in node.body for n in ast.walk(own)):
             others = [t for k, t in enumerate(tests) if k != n]
             return Counted(name, stores[0], found, step, _is_inclusive(test), others, body)
     return None
+
+
+def _named(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _changed(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that statements among ``nodes`` give values, or whose elements they do."""
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found |= _named(node.value)
+    return found
+
+
+def _is_begun_with(node: ast.While, first: ast.expr, function: ast.FunctionDef) -> bool:
+    """Whether ``first`` is given anew each time that ``node`` begins: every loop around the one is around the other."""
+    loops = [n for n in ast.walk(function) if isinstance(n, (ast.For, ast.While)) and n is not node]
+    return all(first in ast.walk(own) for own in loops if node in ast.walk(own))
 
 
 def _given(node: ast.Assign, name: str) -> Iterator[ast.expr]:

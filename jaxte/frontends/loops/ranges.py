@@ -15,6 +15,7 @@ from jaxte.frontends.loops.expressions import Redo, truth
 from jaxte.frontends.loops.idioms import (
     Counted,
     assignment,
+    counters_of,
     jumps_in,
     over_positions,
     stop_unless,
@@ -42,7 +43,19 @@ class Ranges(Choices):
 
     def loop(self, node: ast.For) -> None:
         if node.orelse:
-            raise self.fault(node, "else of a loop is no part of te.loops")
+            raise self.fault(node.orelse[0], "else of a loop is no part of te.loops; write an if behind it")
+        counters = [n for n in counters_of(node) if isinstance(n, ast.Name)]
+        for own in counters:
+            if own.id in self.frame.counting:
+                raise self.fault(
+                    own,
+                    f"{own.id} is the counter of a loop around this one, and would be another number behind it; use another name",
+                )
+        self.frame.counting += [own.id for own in counters]
+        self._loop(node)
+        del self.frame.counting[len(self.frame.counting) - len(counters) :]
+
+    def _loop(self, node: ast.For) -> None:
         if isinstance(node.iter, (ast.Name, ast.Tuple, ast.List)):
             listed = self.value(node.iter)
             if isinstance(listed, (tuple, list)):
@@ -107,7 +120,7 @@ class Ranges(Choices):
             self.block_of(node.body)
         for own in ast.walk(node.target):
             if isinstance(own, ast.Name):
-                self._leave(before, f"{own.id} is the counter of a loop that has ended", own.id)
+                self._leave(before, self.frame.ends(own.id), own.id)
 
     def _give(self, target: ast.expr, value: Any, node: ast.expr) -> None:
         if not isinstance(target, (ast.Tuple, ast.List)):
@@ -121,7 +134,7 @@ class Ranges(Choices):
     def counted(self, node: ast.While, own: Counted) -> None:
         """A ``while`` that counts, as a loop over a range that may end earlier."""
         if node.orelse:
-            raise self.fault(node, "else of a loop is no part of te.loops")
+            raise self.fault(node.orelse[0], "else of a loop is no part of te.loops; write an if behind it")
         first, bound = self.number(own.first), self.number(own.bound)
         if not is_static(first) or not is_static(bound):
             self.as_known(own.first)
@@ -131,7 +144,7 @@ class Ranges(Choices):
         body = [*(stop_unless(t) for t in own.others), *own.body]
         if (self.frame.number, own.name) not in self.forced:
             self._over_range(node, own.name, (first, end, own.step), body, None)
-            self.frame.end(own.name, f"{own.name} is the counter of a loop that has ended")
+            self.frame.end(own.name, self.frame.ends(own.name))
             return
         # what it counts to is read behind it: a number that each iteration sets
         reached = f"te.loops: reached by {own.name}"
@@ -202,7 +215,7 @@ class Ranges(Choices):
                 self.frame.around.pop()
                 if values is not None and self._changed_numbers(before):
                     raise Redo(key)
-                self._leave(before, f"{name} is the counter of a loop that has ended", name)
+                self._leave(before, self.frame.ends(name), name)
         except Unbounded:
             raise self.fault(node, "the range of this loop is not bounded by counters and sizes") from None
 
@@ -224,7 +237,7 @@ class Ranges(Choices):
             self.frame.bind(name, value)
             self.block_of(body)
         if values:
-            self.frame.end(name, f"{name} is the counter of a loop that has ended")
+            self.frame.end(name, self.frame.ends(name))
         if around is not None:
             names[name] = around
 

@@ -208,6 +208,8 @@ class Reader(Regions):
                 self.hand_over(name, value, node)
             case ast.Assign(targets=[target], value=value):
                 self.assigned(target, value)
+            case ast.Assign(targets=targets, value=value):
+                self.chained(targets, value)
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.assigned(target, value)
             case ast.AugAssign():

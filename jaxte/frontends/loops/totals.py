@@ -8,7 +8,7 @@ from operator import mul
 from typing import Any
 
 from jaxte.frontends.loops.arrays import MADE, Arrays, block_of, diagonal, product, reshaped, viewed
-from jaxte.frontends.loops.values import Block, element_of
+from jaxte.frontends.loops.values import Block, element_of, place_of
 from jaxte.lang import dtypes, functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, as_expr
@@ -44,7 +44,7 @@ def _deviation(reader: Arrays, node: Any, a: Any, ddof: int = 0) -> Any:
 def _cumulative(op: str) -> Callable[..., Block]:
     def made(reader: Arrays, node: Any, a: Any, axis: int | None = None) -> Block:
         own = block_of(a, "cumsum", 1 if axis is None else None)
-        return reader.prefixes(op, own, 0 if axis is None else axis % len(own.shape), node)
+        return reader.prefixes(op, own, 0 if axis is None else place_of(axis, len(own.shape)), node)
 
     return made
 
@@ -90,7 +90,7 @@ def _position_of(op: str) -> Callable[..., Any]:
     def made(reader: Arrays, node: Any, a: Any, axis: int | None = None) -> Any:
         own = block_of(a, f"arg{op}")
         own = reshaped(reader, node, own, -1) if axis is None else own
-        place = 0 if axis is None else axis % len(own.shape)
+        place = 0 if axis is None else place_of(axis, len(own.shape))
         shape = (*own.shape[:place], *own.shape[place + 1 :], own.shape[place])
 
         def element(at: Sequence[Expr]) -> Expr:

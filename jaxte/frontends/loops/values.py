@@ -12,7 +12,7 @@ import numpy as np
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.text.vocabulary import FUNCTIONS
 from jaxte.lang import dtypes
-from jaxte.lang.errors import ShapeError
+from jaxte.lang.errors import DefinitionError, ShapeError
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.lang.text import text
 from jaxte.lang.walk import reads_of
@@ -88,12 +88,50 @@ def broadcast(blocks: Sequence[Any]) -> tuple[Expr, ...]:
         own = [s[n - rank + len(s)] for s in shapes if n - rank + len(s) >= 0]
         wide = [e for e in own if not is_one(e)] or own
         for other in wide[1:]:
-            if normal(wide[0] - other) is not as_expr(0):
-                raise ShapeError(
-                    f"blocks of {text(wide[0])} and of {text(other)} elements do not go together"
-                )
+            check_extents(wide[0], other)
         found.append(wide[0])
     return tuple(found)
+
+
+def check_extents(extent: Expr, other: Expr) -> None:
+    """That two axes are of one length.
+
+    Raises:
+        ShapeError: they are not, or it cannot be told.
+    """
+    if normal(extent - other) is not as_expr(0):
+        raise ShapeError(f"blocks of {text(extent)} and of {text(other)} elements do not go together")
+
+
+def fitted(value: Any, place: Sequence[Expr]) -> Any:
+    """``value`` as NumPy broadcasts it to ``place``, where it is written: without axes of one element before those of ``place``.
+
+    Raises:
+        ShapeError: it is of another shape.
+    """
+    if not isinstance(value, Block):
+        return value
+    more = max(len(value.shape) - len(place), 0)
+    own = value.shape[more:]
+    for extent, wide in zip(own[::-1], place[::-1], strict=False):
+        if not is_one(extent):
+            check_extents(wide, extent)
+    if not more:
+        return value
+    for extent in value.shape[:more]:
+        check_extents(as_expr(1), extent)
+    return Block(own, lambda at: value.element([as_expr(0)] * more + list(at)))
+
+
+def place_of(axis: Any, rank: int) -> int:
+    """An axis of an array of ``rank`` axes, counted from the first one.
+
+    Raises:
+        DefinitionError: there is no such axis.
+    """
+    if not isinstance(axis, int) or not -rank <= axis < rank:
+        raise DefinitionError(f"axis {axis} of an array of {rank} axes; give one from {-rank} to {rank - 1}")
+    return range(rank)[axis]
 
 
 def is_one(extent: Expr) -> bool:
