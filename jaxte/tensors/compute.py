@@ -132,7 +132,7 @@ def _axes_of(shape: Any, fn: Any, label: str) -> tuple[Axis, ...]:
         )
     if extents is None:
         return tuple(OpenAxis(own, reduction=False) for own in parameter_names(fn, label))
-    return new_axes(extents, axis_names(fn, len(extents)))
+    return new_axes(extents, axis_names(fn, len(extents), label))
 
 
 def defined(names: Sequence[str], axes: tuple[Axis, ...], results: Sequence[Any]) -> tuple[Compute, ...]:

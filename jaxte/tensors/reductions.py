@@ -130,8 +130,9 @@ def _check_axes(axis: Any, what: str) -> tuple[Axis, ...]:
                 f"{what} over {own.name}: that is an output axis of a compute; reduce over an axis made by "
                 "te.reduce_axis((lo, hi), name)"
             )
-    if len(set(axes)) != len(axes):
-        raise DefinitionError(f"{what}: an axis is given twice; each reduction axis stands once")
+    for n, own in enumerate(axes):
+        if among(own, axes[:n]):
+            raise DefinitionError(f"{what} over {own.name} twice; each reduction axis stands once")
     return axes
 
 

@@ -279,3 +279,45 @@ def test_what_numpy_refuses_is_refused(name: str) -> None:
     f, args, message = REFUSED[name]
     with pytest.raises(te.DefinitionError, match=message):
         te.loops(f)(*args)
+
+
+def with_a_class(x):
+    class Own:
+        pass
+
+    return x
+
+
+def with_a_walrus(x):
+    y = (z := x) + 1.0
+    return y + z
+
+
+def with_else(x):
+    c = 0.0
+    for i in range(3):
+        c += x[i]
+    else:
+        c += 1.0
+    return c
+
+
+def counter_behind(x):
+    for i in range(3):
+        x[i] = 0.0
+    return x[i]
+
+
+MESSAGES: dict[str, tuple[Callable[..., Any], str]] = {
+    "a class": (with_a_class, "a class is no statement of te.loops"),
+    "a walrus": (with_a_walrus, ":= is no part of te.loops"),
+    "else": (with_else, r"(?s)write an if behind it\n +c \+= 1.0"),
+    "a counter behind": (counter_behind, "i is the counter of a loop that has ended; keep its last value"),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_messages_speak_of_what_is_written(name: str) -> None:
+    f, message = MESSAGES[name]
+    with pytest.raises(te.DefinitionError, match=message):
+        te.loops(f)(V)

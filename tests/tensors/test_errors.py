@@ -41,7 +41,7 @@ def define(fn, shape=(8,), name="Y"):
         (define(lambda i: V[k]), te.DefinitionError, "axis k.*te.sum"),
         (define(lambda i: te.sum(V[i], axis=i)), te.DefinitionError, "i: that is an output axis"),
         (define(lambda i: te.sum(V[i], axis=0)), te.DefinitionError, "te.reduce_axis.*te.ops"),
-        (define(lambda i: te.sum(V[i] * V[k], axis=[k, k])), te.DefinitionError, "given twice"),
+        (define(lambda i: te.sum(V[i] * V[k], axis=[k, k])), te.DefinitionError, r"sum over \w+ twice; each reduction axis"),
         (define(lambda i: te.sum(te.sum(V[k], axis=k) * V[k], axis=k)), te.DefinitionError, "over the same axis"),
         (define(lambda i: te.sum(V[k], axis=[])), te.DefinitionError, "no axis"),
         (define(lambda i: None), te.DefinitionError, "returns nothing"),
@@ -78,6 +78,13 @@ def define(fn, shape=(8,), name="Y"):
         (define(lambda i: V[i], (8,), 3), te.ArgumentError, "the name of a te.compute is int 3; give a string"),
         (lambda: te.placeholder((3,), name=3), te.ArgumentError, "the name of a te.placeholder is int 3"),
         (lambda: te.reduce_axis((0, 3), name=3), te.ArgumentError, "the name of a te.reduce_axis is int 3"),
+        (lambda: te.compute((4, 5), lambda i: V[i], "out"), te.DefinitionError, r"the body of out takes 1 axis \(i\)"),
+        (lambda: te.ops.lrn(np.ones((1, 3)), 0), te.ShapeError, "te.ops.lrn: size"),
+        (
+            lambda: te.ops.conv2d(np.ones((1, 5, 3, 5)), np.ones((3, 3, 3, 2)), layout="NHCW"),
+            te.ShapeError,
+            "layout='NHCW' for 4 axes; layouts are NCW, NWC",
+        ),
         (lambda: te.clip_gradient(V, 1, -1), te.ArgumentError, r"te.clip_gradient\(V, 1, -1\): no number lies"),
         (
             lambda: te.cost(te.compute((te.var("n"),), lambda i: 1.0), {"n": 0}),

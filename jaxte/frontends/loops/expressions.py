@@ -156,7 +156,7 @@ class Expressions(ABC):
         """What ``node`` stands for."""
         rule = _RULES.get(type(node))
         if rule is None:
-            raise self.fault(node, f"{type(node).__name__} is no part of te.loops; {SPEAKS}")
+            raise self.fault(node, f"{said(node)} is no part of te.loops; {SPEAKS}")
         try:
             return getattr(self, rule)(node)
         except (JaxteError, Redo) as error:
@@ -359,6 +359,18 @@ class Expressions(ABC):
 
 
 SPEAKS = "it has loops, if, assignments, arithmetic, elements and slices of arrays, np.zeros and the like, and the functions of numpy on numbers"
+_WORDS: dict[type, str] = {
+    ast.ClassDef: "a class", ast.Expr: "an expression whose value nobody takes", ast.NamedExpr: ":=", ast.Dict: "a dictionary", ast.Set: "a set",
+    ast.DictComp: "a dictionary", ast.SetComp: "a set", ast.JoinedStr: "a formatted string", ast.Starred: "*", ast.Yield: "yield", ast.YieldFrom: "yield",
+    ast.Await: "await", ast.Import: "import", ast.ImportFrom: "import", ast.Raise: "raise", ast.Match: "match", ast.Nonlocal: "nonlocal",
+}  # fmt: skip
+
+
+def said(node: ast.AST) -> str:
+    """What a person calls a kind of statement or expression."""
+    return _WORDS.get(type(node), type(node).__name__)
+
+
 _RULES: dict[type, str] = {
     ast.Constant: "constant", ast.Name: "name", ast.Attribute: "attribute", ast.Tuple: "tuple", ast.List: "tuple", ast.BinOp: "binary",
     ast.ListComp: "comprehension", ast.GeneratorExp: "comprehension", ast.Lambda: "function", ast.UnaryOp: "unary", ast.BoolOp: "joined", ast.Compare: "compared", ast.IfExp: "chosen", ast.Subscript: "subscript", ast.Call: "call",

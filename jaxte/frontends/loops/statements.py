@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxte.frontends.loops.expressions import Frame, Redo, truth
+from jaxte.frontends.loops.expressions import Frame, Redo, said, truth
 from jaxte.frontends.loops.idioms import counted, exchanges
 from jaxte.frontends.loops.inner import Inner, inner
 from jaxte.frontends.loops.program import Program, Variable
@@ -192,7 +192,7 @@ class Reader(Regions):
         match node:
             case ast.Pass():
                 return
-            case ast.Expr(value=ast.Constant(value=str())):
+            case ast.Expr(value=ast.Constant()):
                 return
             case ast.Expr(value=ast.Call() as call):
                 found = self.value(call)
@@ -223,7 +223,7 @@ class Reader(Regions):
             case ast.If():
                 self.branch(node.test, node.body, node.orelse)
             case _:
-                remedy = _REMEDIES.get(type(node), f"{type(node).__name__} is no statement of te.loops")
+                remedy = _REMEDIES.get(type(node), f"{said(node)} is no statement of te.loops")
                 raise self.fault(node, remedy)
 
     def _asserted(self, node: ast.Assert) -> None:

@@ -285,6 +285,7 @@ def lrn(
         [[1.0, 1.0]]
     """
     channel = normal_axis(axis, x.ndim, "lrn")
+    size = static_int(size, "te.ops.lrn: size", 1)
     k = r.reduce_axis((0, size), "k")
 
     def squares(*i: Expr) -> Expr:

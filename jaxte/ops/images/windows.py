@@ -136,7 +136,7 @@ def channel_and_spatial(layout: str, ndim: int, name: str) -> tuple[int, list[in
     if not isinstance(layout, str):
         raise ArgumentError(f"te.ops.{name}: layout is {described(layout)}; give a string such as NCHW")
     spatial = SPATIAL[len(SPATIAL) - (ndim - 2) :] if 3 <= ndim <= 5 else ""
-    if sorted(layout) != sorted("NC" + spatial) or layout[0] != "N" or not spatial:
+    if not spatial or layout not in ("NC" + spatial, "N" + spatial + "C"):
         raise ShapeError(
             f"te.ops.{name}: layout={layout!r} for {counted(ndim, 'axis', 'axes')}; layouts are NCW, NWC, NCHW, NHWC, NCDHW and NDHWC"
         )

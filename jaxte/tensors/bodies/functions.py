@@ -12,15 +12,15 @@ from jaxte.lang.expr import Expr, as_expr
 from jaxte.tensors.tensor import Tensor
 
 
-def axis_names(fn: Callable[..., Any], count: int) -> list[str]:
-    """Names for the axes: those of the parameters of ``fn``."""
+def axis_names(fn: Callable[..., Any], count: int, label: str) -> list[str]:
+    """Names for the axes of the tensor ``label``: those of the parameters of ``fn``."""
     parameters = list(inspect.signature(fn).parameters.values())
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     if len(required) > count or (len(named) < count and not variadic):
         raise DefinitionError(
-            f"the body takes {counted(len(named), 'axis', 'axes')} ({', '.join(named)}), but the shape has {count}; "
+            f"the body of {label} takes {counted(len(named), 'axis', 'axes')} ({', '.join(named)}), but the shape has {count}; "
             "give the function one parameter for each axis, or *axes"
         )
     return (named + [f"i{n}" for n in range(len(named), count)])[:count]
