@@ -51,7 +51,7 @@ class Ranges(Choices):
                     own,
                     f"{own.id} is the counter of a loop around this one, and would be another number behind it; use another name",
                 )
-        self.frame.counting += [own.id for own in counters]
+        self.frame.counting.extend(own.id for own in counters)
         self._loop(node)
         del self.frame.counting[len(self.frame.counting) - len(counters) :]
 
