@@ -53,7 +53,8 @@ class Ranges(Choices):
                 )
         self.frame.counting.extend(own.id for own in counters)
         self._loop(node)
-        del self.frame.counting[len(self.frame.counting) - len(counters) :]
+        for _ in counters:
+            self.frame.counting.pop()
 
     def _loop(self, node: ast.For) -> None:
         if isinstance(node.iter, (ast.Name, ast.Tuple, ast.List)):
