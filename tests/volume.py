@@ -27,6 +27,7 @@ from typing import Any
 import jax
 from tqdm import tqdm
 
+import jaxte as te
 from jaxte.lower.cost.policy import Policy
 from jaxte.planning.asked import planned_with
 from tests.agreement import Pullback, at_random, check, check_nodes
@@ -34,7 +35,7 @@ from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
-from tests.loops import random_eliminations, random_sweeps
+from tests.loops import random_eliminations, random_names, random_sweeps
 from tests.loops.agreement import assert_agrees, assert_nodes_agree
 from tests.loops.random_programs import arguments as loop_arguments
 from tests.loops.random_programs import random_program
@@ -170,6 +171,15 @@ def eliminations_by_nodes(seed: int, _: int) -> Details:
     return {}
 
 
+def names_by_nodes(seed: int, _: int) -> Details:
+    """A random program about names, as :func:`sweeps_by_nodes`; what te.loops refuses is told."""
+    try:
+        assert_nodes_agree(random_names.random_names(seed), random_names.arguments(seed))
+    except te.DefinitionError as error:
+        return {"refused": str(error).splitlines()[0]}
+    return {}
+
+
 def exclusions(f: RandomExclusions, seed: int) -> Details:
     """Second derivatives of one half."""
     return check_exclusions(f, order=1 + seed % 2)
@@ -233,6 +243,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "loops-nodes": (loops_by_nodes, int),
     "loops-sweeps": (sweeps_by_nodes, int),
     "loops-eliminations": (eliminations_by_nodes, int),
+    "loops-names": (names_by_nodes, int),
     "hessian": (check_hessian, {"stages": (1, 2)}),
     "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),

@@ -2,12 +2,13 @@
 
 import pytest
 
-from tests.loops import random_sweeps
+from tests.loops import random_names, random_sweeps
 from tests.loops.agreement import assert_agrees, assert_nodes_agree
 from tests.loops.random_programs import arguments, random_program
 
 pytestmark = pytest.mark.usefixtures("x64")
 COMPILED = (1, 4, 14, 20)  # below a second each
+NAMES = (1000, 1002, 1003, 1006, 1019, 1025, 1030, 1046)
 SWEEPS = (0, 3, 7, 12, 119, 120)
 BY_NODES = (
     2,
@@ -57,3 +58,9 @@ def test_nodes_of_random_programs_agree_with_numpy_and_with_differences(seed: in
 @pytest.mark.parametrize("seed", SWEEPS)
 def test_nodes_of_random_sweeps_agree_with_numpy_and_with_differences(seed: int) -> None:
     assert_nodes_agree(random_sweeps.random_sweeps(seed), random_sweeps.arguments(seed))
+
+
+@pytest.mark.parametrize("seed", NAMES)
+def test_what_names_mean_agrees_with_numpy_and_with_differences(seed: int) -> None:
+    """Each was wrong before arrays that are made anew, and parts that are exchanged, were what NumPy has."""
+    assert_nodes_agree(random_names.random_names(seed), random_names.arguments(seed))
