@@ -93,6 +93,13 @@ def x64() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def programs_by_xla(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of the last digits of what stands under ``jax.jit``: NumPy runs none of it."""
+    monkeypatch.setattr(numpy_programs, "calls_of", lambda program: 0)
+    monkeypatch.delenv("JAXTE_VALUES", raising=False)
+
+
 @pytest.fixture(scope="module")
 def optimised() -> Iterator[None]:
     """XLA and LLVM as users have them, for modules that look at the last digits."""

@@ -139,6 +139,7 @@ def test_one_product_in_a_loop_that_holds_less_than_the_convolution() -> None:
     assert held < 0.7 * allowed
 
 
+@pytest.mark.usefixtures("programs_by_xla")
 def test_values_and_gradients_are_those_of_jax() -> None:
     rng = np.random.default_rng(0)
     x, w, h = (
