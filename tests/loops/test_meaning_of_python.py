@@ -170,6 +170,25 @@ def longer_axes_of_one(y, x):
     return y
 
 
+def view_of_another_name(a):
+    b = a
+    b = b.T
+    b[0] = b[1]
+    return a
+
+
+def values_of_and(x):
+    return x[0] and x[1], x[0] * 0 and x[1], x[0] * 0 or x[2], x[0] > 5 and x[1] > 5, 0 or x[3]
+
+
+def slices_that_leave(x):
+    return x[-10:2], x[1:10], x[3:1].sum(), x[6:].sum(), x[10:0:-2], x[:-10:-1]
+
+
+def numbers_of_python(x):
+    return complex(1, 2) * x, complex(x[0], x[1]), int(x[1] / 3), bool(x[0])
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], Sequence[np.ndarray]]] = {
     f.__name__: (f, args)
     for f, args in [
@@ -189,6 +208,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Sequence[np.ndarray]]] = {
         (position_and_pairs, [V]),
         (products, [A, B]),
         (axes_from_behind, [A]),
+        (view_of_another_name, [A]),
+        (values_of_and, [V]),
+        (slices_that_leave, [V]),
+        (numbers_of_python, [V]),
         (longer_axes_of_one, [A, np.array([[7.0, 8.0]])]),
     ]
 }

@@ -7,8 +7,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from jaxte.frontends.loops.buffers import Buffers, has_views
 from jaxte.frontends.loops.calls import Calls
-from jaxte.frontends.loops.idioms import is_handed_over
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import (
     Allocation,
@@ -28,7 +28,7 @@ from jaxte.tensors.shapes import check_shape
 _VIEWS = (ast.Subscript, ast.Attribute, ast.Call)
 
 
-class Assignments(Calls):
+class Assignments(Buffers):
     """Reads assignments."""
 
     @abstractmethod
@@ -51,7 +51,7 @@ class Assignments(Calls):
             raise self.fault(
                 target, f"{len(target.elts)} names are assigned, and the other side is not as many values"
             )
-        if self._exchanged(target.elts, value, value_node):
+        if self.exchanged(target.elts, value, value_node):
             return
         nodes = _parts(value_node, len(value))
         kept = []
@@ -92,72 +92,10 @@ class Assignments(Calls):
             if target is not name:
                 self.assigned(target, ast.copy_location(ast.Name(name.id, ast.Load()), name))
 
-    def _exchanged(self, targets: Sequence[ast.expr], values: Sequence[Any], node: ast.expr) -> bool:
-        """Whether names change arrays among them, and take those that others hand over, within a loop or an ``if``: then the arrays change contents, which is the same to all that is read later."""
-        names = [t.id for t in targets if isinstance(t, ast.Name)]
-        owned, arrays = (
-            [v for v in side if isinstance(v, Variable) and v.shape]
-            for side in (map(self.frame.names.get, names), values)
-        )
-        if len(arrays) < len(targets) or len(owned) < len(targets) or self.recorder.depth <= self.frame.base:
-            return False
-        handed = [name for name in self._handed_over(node) if name not in names]
-        known = {id(v) for v in (*owned, *map(self.frame.names.get, handed))}
-        if not known.issuperset(map(id, arrays)) or any(
-            len(set(map(id, s))) < len(s) for s in (arrays, owned)
-        ):
-            return False
-        others = [v for name, v in self.frame.names.items() if name not in (*names, *handed)]
-        every = [*arrays, *owned]
-        given = [v for v in every if v.initial is not None]
-        if any(v is other for v in every for other in others) or len({(v.shape, v.dtype) for v in every}) > 1:
-            return False
-        if any(_has_views(others, v) for v in every):
-            return False
-        if given and not self.frame.text.has_result:
-            raise self.fault(
-                node,
-                f"{given[0].name} is an argument, and stands for another array from here on, so that the function does not write its result into it; return it",
-            )
-        held = []
-        for n, own in enumerate(arrays):
-            key = (self.frame.number, "exchanged", n, node.lineno, node.col_offset, self.recorder.loops)
-            held.append(self.block(self.stored(key, f"{own.name}_held", self.block(own, node), node), node))
-        for array, value in zip(owned, held, strict=True):
-            self.put_block(self.block(array, node), value, node)
-        return True
-
-    def _handed_over(self, node: ast.expr) -> list[str]:
-        """The names on the other side of an assignment whose arrays no statement means by them any more."""
-        around = self.frame.around[-1:]
-        own = next((s for r in around for s in r.body if isinstance(s, ast.Assign) and s.value is node), None)
-        names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
-        return [n for n in names if own is not None and self.is_handed_over(n, own)]
-
-    def is_handed_over(self, name: str, node: ast.stmt) -> bool:
-        """Whether what takes the array of ``name`` in ``node``, within a loop, is the only one to have it: the name is given another one next."""
-        own, names = self.frame.names.get(name), self.frame.names.values()
-        if not isinstance(own, Variable) or not own.shape or sum(v is own for v in names) > 1:
-            return False
-        text = self.frame.text.tree
-        return is_handed_over(name, self.frame.around, node, text) and not _has_views(names, own)
-
-    def hand_over(self, name: str, value: ast.Name, node: ast.Assign) -> None:
-        """``name`` takes the elements of an array that its own name does not mean any more."""
-        array = self.frame.names[value.id]
-        self._put_name(
-            ast.copy_location(ast.Name(name, ast.Store()), node.targets[0]),
-            self._elements(array, value),
-            value,
-        )
-
-    def _elements(self, array: Variable, node: ast.AST) -> Block:
-        return Block(self.block(array, node).shape, self.block(array, node).element)
-
     def put(self, target: ast.expr, value: Any, node: ast.expr) -> None:
         """One assignment."""
         if isinstance(target, ast.Name):
-            self._put_name(target, value, node)
+            self.put_name(target, value, node)
             return
         if not isinstance(target, ast.Subscript):
             raise self.fault(target, "a name, an element or a slice is assigned")
@@ -242,7 +180,7 @@ class Assignments(Calls):
 
         inner([])
 
-    def _put_name(self, target: ast.Name, value: Any, node: ast.expr) -> None:
+    def put_name(self, target: ast.Name, value: Any, node: ast.expr) -> None:
         name, names = target.id, self.frame.names
         key = (self.frame.number, name)
         if isinstance(value, Allocation):
@@ -251,7 +189,8 @@ class Assignments(Calls):
         if isinstance(value, Variable) and not value.shape:
             value = self.read(value, (), node)
         if isinstance(value, Block):
-            is_view = isinstance(node, ast.Subscript) or not isinstance(names.get(name), Variable)
+            is_seen = value.of is not None and _is_meant(value.of, self._others(name))
+            is_view = is_seen or isinstance(node, ast.Subscript) or not isinstance(names.get(name), Variable)
             if value.of is not None and is_view and isinstance(node, _VIEWS):
                 if _is_at_counters(value):
                     names[name] = value
@@ -280,7 +219,7 @@ class Assignments(Calls):
                 return
             names[name] = self.stored(key, name, value, target)
             return
-        others = [own for other, own in names.items() if other != name]
+        others = self._others(name)
         shared = isinstance(value, Variable) and any(own is value for own in others)
         if self.recorder.depth > self.frame.base and (shared or (name in names and names[name] is not value)):
             raise self.fault(
@@ -308,7 +247,7 @@ class Assignments(Calls):
         alike = all(normal(as_expr(a) - b) is as_expr(0) for a, b in extents)
         names = self.frame.names.values()
         return (
-            made_here and alike and sum(v is variable for v in names) == 1 and not _has_views(names, variable)
+            made_here and alike and sum(v is variable for v in names) == 1 and not has_views(names, variable)
         )
 
     def made(self, key: tuple[object, ...], name: str, value: Allocation, node: ast.AST) -> Variable:
@@ -325,12 +264,16 @@ class Assignments(Calls):
 
     def _free(self, key: tuple[object, ...], shape: Sequence[Any], name: str) -> object:
         """The key of an array that ``name`` is given. The array of a reading before of the same text, in a loop that is written out, may be another name's."""
-        others = [own for other, own in self.frame.names.items() if other != name]
+        others = self._others(name)
         found, number = (key, shape), 0
         while (own := self.recorder.variables.get(found)) is not None and _is_meant(own, others):
             number += 1
             found = ((*key, number), shape)
         return found
+
+    def _others(self, name: str) -> list[Any]:
+        """What all names but ``name`` stand for."""
+        return [own for other, own in self.frame.names.items() if other != name]
 
     def _home(self, name: str) -> int:
         return self.frame.home(name, self.recorder.choices)
@@ -359,11 +302,6 @@ def _is_at_counters(view: Block) -> bool:
     """Whether a part of an array stands at positions that no statement changes."""
     element = view.element([as_expr(0) for _ in view.shape])
     return isinstance(element, Read) and not any(map(reads_of, element.indices))
-
-
-def _has_views(names: Iterable[Any], variable: Variable) -> bool:
-    """Whether a name stands for a part of ``variable``."""
-    return any(isinstance(own, Block) and own.of is variable for own in names)
 
 
 def _is_meant(variable: Variable, values: Iterable[Any]) -> bool:

@@ -67,7 +67,10 @@ class Calls(Arrays):
                 if not isinstance(self.value(node.args[0]), tuple)
                 else len(self.value(node.args[0]))
             )
-        if target in _CASTS:
+        if target is complex and len(node.args) == 2:
+            real, imaginary = map(self.number, node.args)
+            return real + imaginary * 1j
+        if target in _CASTS and len(node.args) == 1:
             own = self.number(node.args[0])
             kind = dtype_of(target, self.default)
             return functions.cast(own, kind) if isinstance(own, Expr) else target(own)

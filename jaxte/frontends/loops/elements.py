@@ -127,6 +127,14 @@ class Elements(Expressions):
             own = extent + own
         return normal(own) if is_static(own) else own
 
+    def _known_slice(self, node: ast.Slice, step: int, extent: Expr) -> range | None:
+        """The positions of a slice of an array, where its ends are numbers: as Python cuts them, where they leave the array, too."""
+        ends = [None if e is None else self.number(e) for e in (node.lower, node.upper)]
+        ends = [int(e.value) if isinstance(e, Const) else e for e in ends]  # type: ignore[arg-type]
+        if not isinstance(extent, Const) or not all(e is None or isinstance(e, int) for e in ends):
+            return None
+        return range(*slice(ends[0], ends[1], step).indices(int(extent.value)))  # type: ignore[arg-type]
+
     def _sliced(self, node: ast.Slice, extent: Expr) -> tuple[Expr, int, Expr]:
         """The first position, the step and the count of a slice."""
         step = 1 if node.step is None else self.number(node.step)
@@ -144,10 +152,11 @@ class Elements(Expressions):
                 )
             return extent + own if isinstance(own, Const) and int(own.value) < 0 else own  # type: ignore[arg-type]
 
+        known = self._known_slice(node, step, extent)
+        if known is not None:
+            return as_expr(known.start), step, as_expr(len(known))
         if step > 0:
             first, stop = end(node.lower, as_expr(0)), end(node.upper, extent)
-            if isinstance(stop, Const) and isinstance(extent, Const):
-                stop = as_expr(min(int(stop.value), int(extent.value)))  # type: ignore[arg-type]
             return first, step, normal((stop - first + (step - 1)) // step)
         first, stop = end(node.lower, extent - 1), end(node.upper, as_expr(-1))
         return first, step, normal((first - stop + (-step - 1)) // -step)

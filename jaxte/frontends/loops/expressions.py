@@ -109,6 +109,10 @@ def truth(value: Any) -> Any:
     return value if value.dtype == "bool" else functions.not_equal(value, 0)
 
 
+def _is_truth(value: Any) -> bool:
+    return as_expr(value).dtype == "bool"
+
+
 def names_of_its_own(body: Sequence[ast.stmt], function: ast.FunctionDef) -> list[str]:
     """The names that the first statement of ``body`` to mention them gives a value, and that stand nowhere else in ``function``.
 
@@ -306,16 +310,21 @@ class Expressions(ABC):
     def joined(self, node: ast.BoolOp) -> Any:
         """``and`` and ``or``, of which the later parts are evaluated only where the earlier ones leave it open."""
         is_and = isinstance(node.op, ast.And)
-        found = truth(self.number(node.values[0]))
+        found = self.number(node.values[0])
         for part in node.values[1:]:
-            if isinstance(found, bool):
-                if found is not is_and:
+            test = truth(found)
+            if isinstance(test, bool):
+                if test is not is_and:
                     return found
-                found = truth(self.number(part))
+                found = self.number(part)
                 continue
-            with self.recorder.inside(as_expr(found) if is_and else functions.logical_not(found)):
-                other = truth(self.number(part))
-            if reads_of(as_expr(other)) and is_decidable(as_expr(found)):
+            with self.recorder.inside(as_expr(test) if is_and else functions.logical_not(test)):
+                other = self.number(part)
+            if not (_is_truth(found) and _is_truth(other)):
+                found = (
+                    functions.select(test, other, found) if is_and else functions.select(test, found, other)
+                )
+            elif reads_of(as_expr(other)) and is_decidable(as_expr(found)):
                 table = (found, other, False) if is_and else (found, True, other)
                 found = functions.select(*table)
             else:
