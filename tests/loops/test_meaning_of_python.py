@@ -177,6 +177,35 @@ def view_of_another_name(a):
     return a
 
 
+def copies_of_views(x):
+    y = x
+    h = 1
+    while h < 8:
+        y = y.copy()
+        y = y[::-1]
+        h *= 2
+    return y
+
+
+def exchanged_with_a_view(x, y):
+    x, y = x.copy(), y.copy()
+    u = x
+    x = u.reshape(2, 2).ravel()
+    y, x = x, y
+    return x, y
+
+
+def names_of_views(x):
+    y = x[:]
+    x, y = y, x
+    u = y
+    v = x[1:3]
+    w = v
+    w[0] = 7.0
+    x[3] = x[1] * 2
+    return x, y, u, v
+
+
 def values_of_and(x):
     return x[0] and x[1], x[0] * 0 and x[1], x[0] * 0 or x[2], x[0] > 5 and x[1] > 5, 0 or x[3]
 
@@ -209,6 +238,9 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Sequence[np.ndarray]]] = {
         (products, [A, B]),
         (axes_from_behind, [A]),
         (view_of_another_name, [A]),
+        (copies_of_views, [V]),
+        (exchanged_with_a_view, [V, V[::-1] / 3]),
+        (names_of_views, [V]),
         (values_of_and, [V]),
         (slices_that_leave, [V]),
         (numbers_of_python, [V]),

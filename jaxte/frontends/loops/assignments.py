@@ -25,7 +25,7 @@ from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.tensors.shapes import check_shape
 
-_VIEWS = (ast.Subscript, ast.Attribute, ast.Call)
+_VIEWS = (ast.Name, ast.Subscript, ast.Attribute, ast.Call)
 
 
 class Assignments(Buffers):
@@ -70,11 +70,16 @@ class Assignments(Buffers):
                 )
                 held = self.stored(key, f"part_{n}", own, value_node)
                 own = held if isinstance(own, Block) else self.read(held, (), value_node)
-                if isinstance(own, Variable):
+                if isinstance(own, Variable) and not self._is_handed_on(target.elts[n], value):
                     own = self.block(own, value_node)
             kept.append((own, nodes[n] if is_view else value_node))
         for own_target, (own, node) in zip(target.elts, kept, strict=True):
             self.put(own_target, own, node)
+
+    def _is_handed_on(self, target: ast.expr, values: Sequence[Any]) -> bool:
+        """Whether the array of ``target`` is among ``values``, so that another name takes it and nothing is written to it."""
+        own = self.frame.names.get(target.id) if isinstance(target, ast.Name) else None
+        return isinstance(own, Variable) and any(v is own for v in values)
 
     def chained(self, targets: Sequence[ast.expr], value_node: ast.expr) -> None:
         """``a = b = value``: each target is given a number by itself, or the array that a name before it stands for."""
@@ -262,11 +267,15 @@ class Assignments(Buffers):
             self._over([as_expr(e) for e in shape], lambda at: self.recorder.assign(own, at, fill, span))
         return own
 
-    def _free(self, key: tuple[object, ...], shape: Sequence[Any], name: str) -> object:
-        """The key of an array that ``name`` is given. The array of a reading before of the same text, in a loop that is written out, may be another name's."""
+    def _free(
+        self, key: tuple[object, ...], shape: Sequence[Any], name: str, value: Block | None = None
+    ) -> object:
+        """The key of an array that ``name`` is given. That of a reading before of the same text, in a loop that is written out, may be another name's, or read by ``value``."""
         others = self._others(name)
         found, number = (key, shape), 0
-        while (own := self.recorder.variables.get(found)) is not None and _is_meant(own, others):
+        while (own := self.recorder.variables.get(found)) is not None and (
+            _is_meant(own, others) or (value is not None and self._may_read(value, own))
+        ):
             number += 1
             found = ((*key, number), shape)
         return found
@@ -293,7 +302,8 @@ class Assignments(Buffers):
             return own
         kind = as_expr(value.element([as_expr(0) for _ in value.shape])).dtype
         shape = tuple(extent_of(e, self, node) for e in value.shape)
-        own = self.recorder.variable(self._free(key, shape, name), name, shape, kind, home=self._home(name))
+        free = self._free(key, shape, name, value)
+        own = self.recorder.variable(free, name, shape, kind, home=self._home(name))
         self._over(value.shape, lambda at: self.recorder.assign(own, at, value.element(at), span))
         return own
 
