@@ -167,3 +167,16 @@ def test_bits_that_leave_the_tensor_are_refused():
         te.compute((N,), lambda i: x[i ^ (i + 1)], "y")
     with pytest.raises(te.RangeError, match="reads x"):
         te.compute((N, 2), lambda i, k: x[te.select(i + k < N, i + k + 1, 0)], "y")
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_bits_of_no_positions(n):
+    """An axis without elements has no table, and needs none."""
+    x, k = te.placeholder((4,), name="x"), te.reduce_axis((0, n), "k")
+    values = np.arange(4, dtype="float32")
+    y = te.compute((n,), lambda i: x[te.minimum((i & 1) | (i >> 1), 3)], "y")
+    s = te.compute((2,), lambda j: te.sum(x[(k | j) & 3] + x[k & (k >> 1)], axis=k), "s")
+    found, total = te.evaluate([y, s], {x: values})
+    np.testing.assert_array_equal(found, [values[(i & 1) | (i >> 1)] for i in range(n)])
+    wanted = [sum(values[(i | j) & 3] + values[i & (i >> 1)] for i in range(n)) for j in range(2)]
+    np.testing.assert_array_equal(total, wanted)

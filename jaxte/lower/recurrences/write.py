@@ -149,15 +149,17 @@ class Text:
                 listed = [own.identifier for own in beside.names.values()]
                 lines.append(Statement(self.scope, ", ".join(listed), Name(beside.parameter)))
         for placeholder, own in step.slices.items():
-            node = self._sliced(own, lines)
+            node = self._sliced(placeholder, own, lines)
             self.known[placeholder] = names.new(f"{placeholder.name}_{step.now.name}")
             lines.append(Statement(self.scope, self.known[placeholder], node))
         return lines
 
-    def _sliced(self, own: Slice, lines: list[AnyStatement]) -> Node:
+    def _sliced(self, placeholder: Tensor, own: Slice, lines: list[AnyStatement]) -> Node:
         handed = self._handed_at(own)
         if handed is not None:
             return handed
+        if any(number_of(as_expr(own.source.shape[axis])) == 0 for axis in own.positions):
+            return _zeros(placeholder.shape, placeholder.dtype)  # nothing is read of it
         node: Node = tensor_name(self.known[own.source], own.source)
         for axis, position in sorted(own.positions.items(), reverse=True):
             at = self._position(position, lines)

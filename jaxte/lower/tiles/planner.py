@@ -124,9 +124,15 @@ class _Planner:
         """Finds passes for all readers; False where a large tensor has to exist after all."""
         self.passes, self.stand_ins = [], {}
         for tensor in self.order:
-            if not isinstance(tensor, Compute) or tensor in self.inside:
+            if tensor in self.inside:
                 continue
             read = [t for t in tensor.inputs if t in self.inside]
+            if not isinstance(tensor, Compute):  # a loop, or a function of arrays, is handed whole arrays
+                for source in read:
+                    self._keep(source, f"{tensor.name} needs all of it")
+                if read:
+                    return False
+                continue
             if not read and self._in_steps(tensor):
                 continue
             if not read and not self._has_large_operand(tensor):

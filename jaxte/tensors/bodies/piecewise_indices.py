@@ -160,13 +160,17 @@ def chooses_often(index: Expr) -> bool:
     return sum(isinstance(n, Call) and n.op is SELECT for n in postorder(index)) > _FEW_CHOICES
 
 
-def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr, ...]]) -> Read | None:
+def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr, ...]]) -> Expr | None:
     """``index`` as an element of a table of positions; None where that would be large, or where one of them is none.
+
+    Over an axis without elements there are no positions, and any index stands for them.
 
     Where the conditions of all ``places`` leave out the points at which a position is none, the table has the nearest one there. No equation is solved for the bits of a number. But which positions a table holds is known: if each row holds all of them, another
     table has the inverse, and adjoints read at that.
     """
     axes, size = list(free_axes(index)), known(extent)
+    if any(known(a.extent) == 0 for a in axes):
+        return Const(0)
     found = values_over(axes, index) if size is not None else None
     if found is None or size is None:
         return None

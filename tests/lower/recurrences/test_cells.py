@@ -128,3 +128,13 @@ def test_a_cell_within_a_budget():
     source = te.source(fn, *args)
     assert source.count("_replayed(h_again, ") == 1
     assert source.split("def backward(")[1].count("lax.scan(") == 0
+
+
+def test_a_state_without_elements_takes_no_rows_of_what_has_none():
+    """A step reads nothing of an array without elements, so that there is no row to take of it."""
+    h = te.function(
+        lambda x, y: te.recurrence((2, 0), lambda h, t, i: x[t, i] + y[t, t] + h[t - 1, i], init=0.0)
+    )
+    x, y = np.zeros((2, 0), "float32"), np.ones((0, 4), "float32")
+    assert h(x, y).shape == (2, 0)
+    assert jax.jit(jax.grad(lambda y: h(x, y).sum()))(y).shape == (0, 4)

@@ -196,3 +196,27 @@ def test_rows_that_fit_one_by_one_are_cut_as_well() -> None:
     wanted = np.exp(-((own[0][:, None] - own[1]) ** 2)) @ own[2]
     np.testing.assert_allclose(fn(*own), wanted, rtol=1e-3, atol=1e-3)
     assert temporaries(fn, [x, x, x]) < 10**5
+
+
+@pytest.mark.parametrize("forms", [{}, {"*": "kernel"}])
+@pytest.mark.parametrize("reader", ["function", "loop"])
+def test_what_a_loop_or_a_function_of_arrays_reads_beside_a_pass_exists(
+    reader: str, forms: dict[str, str]
+) -> None:
+    """A pass makes its rows for itself; a function of arrays and a recurrence are handed all of them."""
+
+    def both(x: Tensor, y: Tensor) -> Tensor:
+        (n,), (m,) = x.shape, y.shape
+        k = te.reduce_axis((0, m), "k")
+        z = te.compute((n, m), lambda i, j: te.exp(-te.abs(x[i] - y[j])), "z")
+        s = te.compute((n,), lambda i: te.sum(te.sin(z[i, k]), axis=k), "s")
+        if reader == "function":
+            last = te.extern((n,), lambda z: jnp.sum(z, 1), [z], "last")
+            return te.compute((n,), lambda i: s[i] + last[i], "both")
+        h = te.recurrence((m, n), lambda h, t, i: h[t - 1, i] + z[i, t], init=0.0)
+        return te.compute((n,), lambda i: s[i] + h[m - 1, i], "both")
+
+    n = 12 if forms else 3000
+    x, y = np.linspace(0, 1, n, dtype="float32"), np.linspace(0, 2, n - 2, dtype="float32")
+    z = np.exp(-abs(x[:, None] - y))
+    np.testing.assert_allclose(te.function(both, forms=forms)(x, y), (np.sin(z) + z).sum(1), rtol=1e-4)
