@@ -67,7 +67,8 @@ def _range(expr: Expr, depth: int) -> Range:
             case Read():
                 return _of_elements(node, depth)
             case Call() if not dtypes.is_complex(node.dtype):
-                return _rounded(_of_call(node, below), node.dtype)
+                found = _of_call(node, below)
+                return found if _is_chosen(node) else _rounded(found, node.dtype)
         return _ANY
 
     return fold(expr, rule)  # type: ignore[no-any-return]
@@ -137,6 +138,11 @@ def _cast(low: float, high: float, node: Call) -> Range:
     if node.dtype == "bool" or not isfinite(low) or not isfinite(high):
         return (0.0, 1.0) if node.dtype == "bool" else _ANY
     return (low, high) if dtypes.is_inexact(node.dtype) else (float(trunc(low)), float(trunc(high)))
+
+
+def _is_chosen(node: Call) -> bool:
+    """Whether an integer is one of the operands: it has not wrapped, be they any numbers."""
+    return dtypes.is_integer(node.dtype) and (node.op is SELECT or node.op.name in ("minimum", "maximum"))
 
 
 def _rounded(found: Range, dtype: str) -> Range:

@@ -16,9 +16,9 @@ from math import prod
 from jaxte.algebra.value_ranges import is_kept_within
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Scalar, as_expr
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Scalar, as_expr
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import ADD, AND, LESS, LESS_EQUAL, SELECT
+from jaxte.lang.operators import ADD, AND, LESS, LESS_EQUAL, MAXIMUM, MINIMUM, SELECT, SUBTRACT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather, OneHot
@@ -98,6 +98,8 @@ def one_hot_value(
     return Value(Apply(SELECT, (mask, product.code, Number(math.nan))), dims, product.kind)
 
 
+_OF_INTEGERS = (ADD, SUBTRACT, MINIMUM, MAXIMUM)  # which take a gather's loop no time
+
 # an index, the same where it is no data, and the extent of its dimension
 Limit = tuple[Expr, Expr | None, Expr | int]
 
@@ -132,22 +134,21 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
 
 
 def _position(body: Body, index: Expr, scope: Scope) -> Task:
-    """The values of ``index``, a position that is data: where a gather would compute it in its own loop, and it is rounded, from an array of its own.
+    """The values of ``index``, a position that is data: where a gather would compute it in its own loop, what is rounded in it is an array of its own.
 
-    So are neighbours of it, ``floor(p) + 1``: bilinear samples at all corners read one array for each dimension.
+    Neighbours of it, held in range or not, are computed from that: bilinear samples at all corners read one array for each dimension.
     """
-    start, moved = index, None
-    match index:
-        case Call(op, (first, Const() as second)) if op is ADD:
-            start, moved = first, second
-    if not body.policy.facts.computes_positions or body.in_tiles or not _is_rounded(start):
+    if not body.policy.facts.computes_positions or body.in_tiles or not _is_rounded(index):
         return (yield index, scope)
-    value = yield start, scope
-    if not value.literal and value.dims:
-        value = body.named(replace(value, code=Kept(value.code, "apart")))
-    if moved is None:
+    if isinstance(index, Call) and index.op in _OF_INTEGERS:
+        operands = []
+        for operand in index.args:
+            operands.append((yield from _position(body, operand, scope)))
+        return body.combine(index.op, operands, (index.dtype, False), scope)
+    value = yield index, scope
+    if value.literal or not value.dims:
         return value
-    return body.combine(ADD, [value, (yield moved, scope)], (index.dtype, False), scope)
+    return body.named(replace(value, code=Kept(value.code, "apart")))
 
 
 def _is_rounded(index: Expr) -> bool:
