@@ -128,6 +128,7 @@ LAYERS = (
     "autodiff.terms.support",
     "autodiff.terms.zeros",
     "autodiff.terms.places",
+    "autodiff.terms.rounding",
     "autodiff.terms.beside",
     "autodiff.terms.shared",
     "autodiff.terms",

@@ -3,8 +3,8 @@
 Which these are is asked of the elements, ``x[k] == y``, where they are read: the same bits in each loop. Windows read a tensor in memory; one that
 is computed is *held*: computed once, behind a barrier, so that whoever asks finds the same bits, and the maximum is found of it again.
 Elements that are *computed* may be computed again in another loop, by XLA or by a form of jaxte's, and be rounded in another
-way: a product and a sum are joined into one instruction in some loops and not in others. Such an element then misses
-its own maximum by its last bit, and its derivative is lost. So the places of the maxima are found by one reduction that
+way: a product and a sum are joined into one instruction in some loops and not in others (``rounding.py`` says where they may be). Such an
+element then misses its own maximum by its last bit, and its derivative is lost. So the places of the maxima are found by one reduction that
 compares the elements as it computes them, and everything else asks the integers that it returns:
 
 - ``places``, of up to 31 elements: one bit for each that is equal to the maximum; all bits where there is a NaN;
@@ -23,8 +23,9 @@ from jaxte.autodiff.rules.prefixes import first_along_others, own_axes
 from jaxte.autodiff.terms.beside import Held, beside, may_be_held, may_exist
 from jaxte.autodiff.terms.guards import guard, through_guards
 from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, points_of
+from jaxte.autodiff.terms.rounding import has_same_bits, is_rounded
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
+from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import (
     AND,
@@ -42,17 +43,17 @@ from jaxte.lang.operators import (
     RIGHT_SHIFT,
     SELECT,
 )
-from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
+from jaxte.tensors.recurrences.node import State
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.reductions import position_of
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute
+from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 _NUMBERS = ("winner", "places", *ENDS.kinds)  # kinds of tensors that hold numbers of points
 MOST_BITS = 31  # of an int32, besides its sign
@@ -199,33 +200,41 @@ def _number_of(extremum: _Extremum, hit: Expr) -> Expr:
 
 
 def _of_read(extremum: _Extremum) -> _Extremum | None:
-    """The same where all elements are read from memory; None where some are computed.
+    """The same where all elements are read from memory, or have the same bits in every loop; None where some may not.
 
-    What overlapping windows read of a tensor is computed once, before them, so that tensor is held, and its extremum found again.
+    What is read and computed is computed once, before all elements: that tensor is held, and the extremum found again. Inputs are held for elements
+    that are computed: the caller may compute them in the loops that read them.
     """
-    computed = [
-        read
-        for read in reads_of(extremum.element)
-        if any(isinstance(t, Compute) and _is_rounded(t.body) for t in topological_order([read.tensor]))
-    ]
-    if _is_rounded(extremum.element) or not all(map(_is_window, computed)):
+    node, of_inputs = extremum.node, is_rounded(extremum.element)
+    read = [r for r in reads_of(extremum.element) if _may_differ(r.tensor, of_inputs)]
+    axes = [*extremum.axes, *node.axes]
+    if not has_same_bits(extremum.element) or not all(_is_read_again(r, axes) for r in read):
         return None
-    sources = dict.fromkeys(read.tensor for read in computed)
-    tensors = [t for t in sources if isinstance(t, Compute)]
-    if not computed:
+    if not read:
         return extremum
-    if not all(map(may_exist, tensors)):
+    tensors = dict.fromkeys(r.tensor for r in read)
+    if any(isinstance(t, State) for t in topological_order(list(tensors))) or not all(
+        map(may_exist, tensors)
+    ):
         return None
     whole = {t: beside(t, "whole", partial(_whole, t)) for t in tensors}
-    table: dict[Expr, Expr] = {
-        r: Read(whole[r.tensor], r.indices) for r in computed if isinstance(r.tensor, Compute)
-    }
+    table: dict[Expr, Expr] = {r: Read(whole[r.tensor], r.indices) for r in read}
     return _again(extremum, substitute(extremum.element, table))
 
 
-def _whole(tensor: Compute) -> Compute:
-    axes, table = fresh(tensor.axes)
-    return Held(f"whole_{tensor.name}", axes, substitute(Read(tensor, tensor.axes), table))
+def _may_differ(tensor: Tensor, of_inputs: bool) -> bool:
+    """Whether a loop may compute ``tensor`` again, and round it in another way; ``of_inputs``: whether inputs count among these."""
+    return any(
+        is_rounded(t.body) if isinstance(t, Compute) else of_inputs and isinstance(t, (Placeholder, Extern))
+        for t in topological_order([tensor])
+    )
+
+
+def _whole(tensor: Tensor) -> Compute:
+    axes = tuple(Axis(f"i{n}", 0, extent) for n, extent in enumerate(tensor.shape))
+    if isinstance(tensor, Compute):
+        axes, _ = fresh(tensor.axes)
+    return Held(f"whole_{tensor.name}", axes, Read(tensor, axes))
 
 
 def _again(extremum: _Extremum, element: Expr) -> _Extremum:
@@ -337,21 +346,10 @@ def _end(extremum: _Extremum, kind: str) -> Expr:
 # --- which elements
 
 
-def _is_rounded(body: Expr) -> bool:
-    """Whether ``body`` has more than reads, choices among them, and their signs."""
-    return any(
-        dtypes.is_inexact(node.dtype)
-        and (
-            (isinstance(node, Call) and not TABLE[node.op.name].exact)
-            or (isinstance(node, Reduce) and node.reducer.name not in ("max", "min"))
-        )
-        for node in postorder(body)
-    )
-
-
-def _is_window(read: Read) -> bool:
-    """Whether an index is made of several axes: what overlapping windows read is computed once, before them."""
-    return any(len(free_axes(index)) > 1 for index in read.indices)
+def _is_read_again(read: Read, axes: Sequence[Axis]) -> bool:
+    """Whether several elements over ``axes`` read the same element: in overlapping windows, or because some of the axes are not asked."""
+    own = [free_axes(index) for index in read.indices]
+    return any(len(a) > 1 for a in own) or not all(any(among(axis, a) for a in own) for axis in axes)
 
 
 def _position_dtype(points: Expr) -> str:

@@ -18,12 +18,13 @@ from weakref import WeakValueDictionary
 
 from jaxte.autodiff.terms.places import ENDS
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Expr
+from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.sets.intervals import known
-from jaxte.tensors.tensor import Compute
+from jaxte.tensors.shapes import Shape
+from jaxte.tensors.tensor import Compute, Tensor
 
 KINDS = ("winner", "ties", "places", "elements", "held", "whole", "best", *ENDS.kinds)
-_made: WeakValueDictionary[tuple[Compute, str], Compute] = WeakValueDictionary()
+_made: WeakValueDictionary[tuple[Tensor, str], Compute] = WeakValueDictionary()
 _SAME = "same"
 _better: ContextVar[Callable[[Compute], Compute]] = ContextVar("_better", default=lambda made: made)
 
@@ -43,7 +44,7 @@ def same_elements(tensor: Compute, known: Compute) -> None:
     _made[tensor, _SAME] = known
 
 
-def beside(tensor: Compute, kind: str, make: Callable[[], Compute], numbering: str = "") -> Compute:
+def beside(tensor: Tensor, kind: str, make: Callable[[], Compute], numbering: str = "") -> Compute:
     """The tensor ``kind`` beside ``tensor``; the first one asked for is made.
 
     One whose elements are numbers of points says by ``numbering`` how they are counted: the same reduction over fewer axes counts its points otherwise.
@@ -57,7 +58,7 @@ def beside(tensor: Compute, kind: str, make: Callable[[], Compute], numbering: s
     return found
 
 
-def _numbered(tensor: Compute, kind: str, make: Callable[[], Compute], numbering: str) -> Compute:
+def _numbered(tensor: Tensor, kind: str, make: Callable[[], Compute], numbering: str) -> Compute:
     """The tensor ``kind`` that counts by ``numbering``: the first one, unless that counts by another."""
     counted, first = f"{kind} by {numbering}", f"{kind} by some numbering"
     found = _made.get((tensor, counted))
@@ -69,7 +70,7 @@ def _numbered(tensor: Compute, kind: str, make: Callable[[], Compute], numbering
     return found
 
 
-def owners() -> dict[Compute, Compute]:
+def owners() -> dict[Compute, Tensor]:
     """The tensors that there are beside others, and those: an adjoint of an adjoint has some beside what is beside a tensor of the user's."""
     return {made: owner for (owner, kind), made in _made.items() if kind != _SAME}
 
@@ -95,20 +96,20 @@ def within(budget: int | None) -> Iterator[None]:
 
 def may_be_held(axes: Sequence[Axis], dtype: str) -> bool:
     """Whether elements over ``axes`` are few enough to be computed once, and kept until all that is asked of them is answered."""
-    size = _bytes(axes, dtype)
+    size = _bytes(tuple(axis.extent for axis in axes), dtype)
     most = _budget.get()
     return size is not None and size <= (MOST_HELD if most is None else min(most, MOST_HELD))
 
 
-def may_exist(tensor: Compute) -> bool:
-    """Whether ``tensor``, one of the definition, is within what the user gave for all tensors."""
-    most, size = _budget.get(), _bytes(tensor.axes, tensor.dtype)
+def may_exist(tensor: Tensor) -> bool:
+    """Whether ``tensor``, an input or one of the definition, is within what the user gave for all tensors."""
+    most, size = _budget.get(), _bytes(tensor.shape, tensor.dtype)
     return most is None or (size is not None and size <= most)
 
 
-def _bytes(axes: Sequence[Axis], dtype: str) -> int | None:
-    """What elements over ``axes`` take; None where an extent is not known yet."""
-    extents = [known(axis.extent) for axis in axes]
+def _bytes(shape: Shape, dtype: str) -> int | None:
+    """What an array of ``shape`` takes; None where an extent is not known yet."""
+    extents = [known(as_expr(extent)) for extent in shape]
     return None if None in extents else dtypes.width(dtype) * prod(e for e in extents if e is not None)
 
 

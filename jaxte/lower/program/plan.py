@@ -308,12 +308,12 @@ def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringErr
     return LoweringError(f"{name}: {tensor.name} is needed but is none of the parameters {given}; pass it in")
 
 
-def _named(tensor: Compute, owned: Mapping[Compute, Compute]) -> str:
+def _named(tensor: Compute, owned: Mapping[Compute, Tensor]) -> str:
     """What the user calls the tensor that ``tensor`` is beside; nothing where there is none."""
-    owner = owned.get(tensor)
-    while owner is not None and owner in owned:
+    owner: Tensor | None = owned.get(tensor)
+    while isinstance(owner, Compute) and owner in owned:
         owner = owned[owner]
-    return "" if owner is None else owner.part_of
+    return owner.part_of if isinstance(owner, Compute) else ""
 
 
 def _extents(tensor: Tensor) -> tuple[Expr, ...]:
