@@ -20,7 +20,7 @@ from jaxte.lower.body.assignment import Assignment, Rules, Shared
 from jaxte.lower.code.lines import Names, identifier, lines_of, verify_program
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement, with_sources
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.forms.data.scatters import chained
+from jaxte.lower.forms.data.chains import chained
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
 from jaxte.lower.program.across.barriers import behind_barrier, held, keep_padded, with_calls, without_barrier

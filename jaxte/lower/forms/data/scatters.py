@@ -2,11 +2,6 @@
 
 ``out[a, j] = sum over i where I[i] == a of V[i, j]`` is a scatter-add of V, and the product of V with the one-hot matrix
 ``I[i] == a``, which is fastest where matrix products are cheap and ``a`` takes few values.
-
-Sums of several terms at positions that are data: ``dX[a, c] = sum(U[i, c] where I[i] == a) + sum(V[i, c] where J[i] == a)``.
-
-Each term is added to what the terms before it came to, ``zeros.at[I].add(U).at[J].add(V)``, so that there is one array of
-zeros, and no other that is added. Adjoints of reads between elements (bilinear ones have four neighbours) are such sums.
 """
 
 from __future__ import annotations
@@ -17,13 +12,11 @@ from functools import partial
 from math import prod
 from string import ascii_lowercase
 
-from jaxte.algebra.sums import Signed, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, conjuncts
-from jaxte.lang.graphs import among, identical
-from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lang.expr import Const, Expr
+from jaxte.lang.operators import SELECT
+from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.counts import flops as flops_of
 from jaxte.lower.arrays.data import OneHot, Scatter
@@ -31,15 +24,13 @@ from jaxte.lower.arrays.elementwise import Apply, Arange, Full, Number, number
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.steps import ALL, NEW, Index, Transpose
-from jaxte.lower.body.candidates import Candidate, Search, Wanted, chosen, noted, operands_of
+from jaxte.lower.body.candidates import Candidate, Search, Wanted, operands_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array, on_names
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.policy import signature
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.data.recognise import FORMS, Position, ScatterSpec, recognise_scatter, result_dims
-from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.match.empty_sums import guarded_reads
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
@@ -187,92 +178,3 @@ def scatter_operands(
     rows = multiplied or len(spec.values.axes) > spec.block
     hits = guarded_reads(spec.values.body, spec.hits if rows else ())
     return (yield from operands_of(body, spec.operands, scope.hitting(hits)))
-
-
-_ADDED = FORMS["sum"]
-
-Link = tuple[Signed, Reduce, ScatterSpec]
-
-
-def chained(body: Body, node: Expr, scope: Scope) -> Search:
-    """The sum ``node`` with its terms at positions that are data added to one array; None where fewer than two are."""
-    terms = signed_terms(node)
-    axes = tuple(scope.order)
-    links = [link for term in terms if (link := _link(body, term, axes, scope)) is not None]
-    links = [link for link in links if _alike(link[2], links[0][2])]
-    if not 1 < len(links) or len(terms) > MOST_COPIES:
-        return None
-    links = [link for link in links if _is_added(body, link, axes, scope)]
-    if not links:
-        return None
-    array = yield from _array(body, links, scope)
-    total = Value(in_order(links[0][2], array), axes, (node.dtype, False))
-    taken = [term for term, *_ in links]
-    for expr, sign in [term for term in terms if not among(term, taken)]:
-        value = yield expr, scope
-        operands, op = ([value, total], ADD) if sign > 0 else ([total, value], SUBTRACT)
-        total = body.combine(op, operands, (node.dtype, False), scope)
-    return total
-
-
-def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
-    """A term that may be added to others: a sum over all of ``axes`` that nothing but numbers is multiplied to."""
-    expr, sign, numbers = _taken_apart(term)
-    if not isinstance(expr, Reduce) or expr.reducer.name != "sum":
-        return None
-    if not any(reads_of(c) for c in conjuncts(expr.where)):
-        return None
-    current = substitute(expr, dict(scope.table))
-    assert isinstance(current, Reduce)
-    spec = recognise_scatter(axes, current, body.policy.facts.pads_rows)
-    if not isinstance(spec, ScatterSpec) or spec.finish.scale is not None or spec.guard is not None:
-        return None
-    values = spec.values.body if sign > 0 else -spec.values.body
-    for factor in numbers:
-        values = values * factor
-    if values.dtype != spec.dtype:
-        return None
-    return term, current, replace(spec, values=Array(spec.values.axes, values))
-
-
-def _taken_apart(term: Signed) -> tuple[Expr, int, list[Const]]:
-    """What a term is but for its sign, and the numbers that it is multiplied by."""
-    expr, sign = term
-    numbers: list[Const] = []
-    while True:
-        match expr:
-            case Call(op, (inner,)) if op is NEGATIVE:
-                expr, sign = inner, -sign
-            case Call(op, (inner, Const() as number)) if op is MULTIPLY and inner.dtype == expr.dtype:
-                expr, numbers = inner, [*numbers, number]
-            case Call(op, (Const() as number, inner)) if op is MULTIPLY and inner.dtype == expr.dtype:
-                expr, numbers = inner, [*numbers, number]
-            case _:
-                return expr, sign, numbers
-
-
-def _alike(one: ScatterSpec, other: ScatterSpec) -> bool:
-    return identical((one.shape, one.order, one.dtype), (other.shape, other.order, other.dtype))
-
-
-def _is_added(body: Body, link: Link, axes: tuple[Axis, ...], scope: Scope) -> bool:
-    """Whether the form of a term is to add its rows one by one."""
-    _, node, spec = link
-    offers = list(scatter_candidates(body, spec, Wanted(node, axes, (), scope)))
-    found = chosen(body.policy, body.name, offers, signature(axes, node))
-    added = found.candidate.form == _ADDED
-    if added:  # others are chosen once more where the term is evaluated by itself
-        noted(body, found)
-    return added
-
-
-def _array(body: Body, links: Sequence[Link], scope: Scope) -> Generator[tuple[Expr, Scope], Value, Node]:
-    """The name of the array that all of ``links`` are added to, its dimensions as they are accumulated."""
-    array: Node | None = None
-    for _, _, spec in links:
-        operands = yield from scatter_operands(body, spec, scope)
-        array = body.shared(accumulated(spec, operands, spec.flags, array))
-        body.report.note(_ADDED)
-        body.report.because(spec.reason)
-    assert array is not None
-    return array

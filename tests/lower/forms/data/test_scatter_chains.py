@@ -141,3 +141,28 @@ def test_unique_positions_are_added_to_what_is_there(rng: np.random.Generator) -
     np.testing.assert_allclose(jax.vjp(lambda x: fn(x, a, b), x)[1](h)[0], expected, rtol=1e-5)
     text = fn.source(x, a, b).split("def backward(")[1].split("def _fwd")[0]
     assert text.count(".set(") == 1 and text.count(".add(") == 1
+
+
+@pytest.mark.parametrize("other", ["a", "b"])
+def test_terms_at_the_same_positions_are_one(other: str, rng: np.random.Generator) -> None:
+    """Rows that several tensors read are added to once, of the sum of what flows back to them."""
+
+    def gated(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        c = te.reduce_axis((0, C), "c")
+        second = a if other == "a" else b
+        score = te.compute((N,), lambda i: te.sum(x[i % ROWS, c] * x[a[i], c], axis=c), "score")
+        return te.compute((N, C), lambda i, j: 2 - 3 * x[second[i], j] * te.sigmoid(score[i]), "y")
+
+    def expected(x: jax.Array, a: Any, b: Any) -> jax.Array:
+        score = jnp.sum(x[jnp.arange(N) % ROWS] * x[a], 1)
+        return 2 - 3 * x[a if other == "a" else b] * jax.nn.sigmoid(score)[:, None]
+
+    x, a, b = arrays(rng)
+    a, b = a % ROWS, b % ROWS
+    h = rng.standard_normal((N, C)).astype("float32")
+    fn = te.function(gated)
+    found = jax.vjp(lambda x: fn(x, a, b), x)[1](h)[0]
+    plainly = jax.vjp(lambda x: expected(x, a, b), jnp.asarray(x))[1](h)[0]
+    np.testing.assert_allclose(found, plainly, rtol=1e-4, atol=1e-5)
+    text = fn.source(x, a, b).split("def backward(")[1].split("def _fwd")[0]
+    assert text.count(".add(") == (1 if other == "a" else 2)
