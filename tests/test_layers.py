@@ -83,6 +83,7 @@ LAYERS = (
     "tensors.recurrences.steps",
     "tensors.recurrences.products",
     "tensors.recurrences.inner",
+    "tensors.recurrences.inits",
     "tensors.recurrences.given",
     "tensors.recurrences.define",
     "tensors.recurrences",

@@ -229,3 +229,34 @@ def test_a_size_that_is_a_symbol_is_compared_with_a_position(name, turned):
     called = export.export(step)(jax.ShapeDtypeStruct((size,), "float32")).call
     v = np.arange(5, dtype="float32")
     np.testing.assert_allclose(called(v), step(v), rtol=1e-6)
+
+
+def test_arrays_are_values_before_the_first_position():
+    """An array of numbers is a Tensor of them there, of the axes beside the one that the recurrence runs along, or with it."""
+    made = te.recurrence((3, 2), lambda h, t, i: h[t - 1, i] + h[t - 2, i], init=np.arange(4.0).reshape(2, 2))
+    assert te.evaluate(made, {}).tolist() == [[2, 4], [4, 7], [6, 11]]
+    h, g = te.recurrence(
+        (2, 3), lambda h, g, t, i: (2 * h[t - 1, i], g[t - 1, i]), init=(np.arange(3), np.array(5.0))
+    )
+    assert (h.dtype, g.dtype) == ("int32", "float32")
+    assert [a.tolist() for a in te.evaluate([h, g], {})] == [[[0, 2, 4], [0, 4, 8]], [[5] * 3] * 2]
+
+
+def test_a_body_may_take_all_axes_at_once():
+    h = te.recurrence((2, 3), lambda h, *at: 2 * h[at[0] - 1, at[1]], init=1.0)
+    assert te.evaluate(h, {}).tolist() == [[2] * 3, [4] * 3]
+    g, h = te.recurrence((2,), lambda g, h, *at: (h[at[0] - 1], g[at[0] - 1] + 1), init=(1.0, 3.0))
+    assert [a.tolist() for a in te.evaluate([g, h], {})] == [[3, 2], [2, 4]]
+
+
+@pytest.mark.parametrize("init", ["a", (0.0, 1.0), [[1.0] * 4]])
+def test_what_is_no_value_before_the_first_position_is_named(init):
+    with pytest.raises(te.ArgumentError, match=r"init of h is .*give a number, .*an array or a Tensor"):
+        _sum_so_far(init=init)
+
+
+def test_reads_that_init_does_not_stand_for_are_told_so():
+    for body in (lambda h, t: h[2 * t - 1], lambda h, t: h[t - te.var("n")]):
+        with pytest.raises(te.RangeError, match=r"init is what reads .* such as h\[t - 1\], find") as raised:
+            te.recurrence((4,), body, init=0.0)
+        assert "give te.recurrence" not in str(raised.value)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
+import numpy as np
+
 from jaxte.lang.checks import wants_arguments
 from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import DtypeError
 from jaxte.lang.expr import Axis, ScalarLike
+from jaxte.lang.operators import AnnotatedArray
 from jaxte.tensors.compute import Several, Sizes
 from jaxte.tensors.recurrences.given import Body, given_from
 from jaxte.tensors.recurrences.inner import Inner, around_of
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 else:
     TensorOrIndex = Tensor | Axis
 
-Init: TypeAlias = "ScalarLike | Tensor | Callable[..., ScalarLike]"  # what stands before the first position
+Init: TypeAlias = "ScalarLike | Tensor | AnnotatedArray | np.ndarray | Callable[..., ScalarLike]"  # what stands before the first position
 Inits: TypeAlias = "Init | Sequence[Init] | None"
 Names: TypeAlias = "Sequence[str] | None"
 Dtypes: TypeAlias = "DtypeLike | Sequence[DtypeLike] | None"
@@ -64,12 +67,12 @@ def recurrence(
         shape: extents of the tensor; of several tensors of different shapes a list of shapes.
         fn: takes the tensor itself, or each of them, then one index per axis; returns the scalar expression of the element, or a tuple of
             expressions for several tensors over the same axes. Of a list of shapes a list of functions.
-        init: the values before the first position: a number, a function of the other axes, or a Tensor of the other axes; one that has the axis too
-            holds as many values as the recurrence looks back, the last of them right before the first position. Of several tensors a tuple.
+        init: the values before the first position: a number, a function of the other axes, or a Tensor or an array of the other axes; one that has
+            the axis too holds as many values as the recurrence looks back, the last of them right before the first position. Of several tensors a tuple.
             Without it, reads before the first position stand under a ``te.select``.
         axis: the one along which the tensor reads itself.
         reverse: begin at the last position: ``h[t, i]`` reads ``h[t + 1, ..]``, and ``init`` is behind the end.
-        dtype: of the tensor; by default that of ``init`` where it is a Tensor, else what the body makes of float32.
+        dtype: of the tensor; by default that of ``init`` where it is a Tensor or an array, else what the body makes of float32.
         name: label in printed formulas and emitted code, by default what ``fn`` calls the tensor; of several a tuple.
 
     Returns:

@@ -9,14 +9,15 @@ from typing import Any
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described, one_of_type
-from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, RangeError, ShapeError
-from jaxte.lang.expr import Axis, Const, Expr, Read, ScalarLike, as_expr, cast
+from jaxte.lang.errors import ArgumentError, DefinitionError, RangeError, ShapeError
+from jaxte.lang.expr import Axis, Expr, Read, ScalarLike, as_expr, cast
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, rewrite
 from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.functions import check_result, evaluated
 from jaxte.tensors.compute import defined
+from jaxte.tensors.recurrences.inits import begun, number_of, with_values
 from jaxte.tensors.recurrences.inner import Around, Inner, with_whole
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.recurrences.products import lags_of, unrolled, with_products
@@ -127,11 +128,17 @@ class Given:
 
     def _said(self, error: RangeError, states: Sequence[State], before: dict[State, Tensor]) -> str:
         said = str(error)
-        open_ones = [s.name for s in states if s not in before and said.startswith(f"{s.name}[")]
-        if not open_ones:
+        found = [n for n, s in enumerate(states) if s not in before and said.startswith(f"{s.name}[")]
+        if not found:
             return said
-        where = "behind the last" if self.reverse else "before the first"
-        return f"{said}; {open_ones[0]} has no values {where} position: give te.recurrence(..., init=...)"
+        name, clock = states[found[0]].name, self.axes[found[0]][self.places[found[0]]].name
+        where, sign = ("behind the last", "+") if self.reverse else ("before the first", "-")
+        if self.inits[found[0]] is None:
+            return f"{said}; {name} has no values {where} position: give te.recurrence(..., init=...)"
+        return (
+            f"{said}; init is what reads of a fixed number of positions away, such as {name}[{clock} {sign} 1], find {where} position; other reads "
+            "of it need a condition around them"
+        )
 
     def _read(self, node: Read, place: int, before: Tensor) -> Expr:
         own = self.axes[self.names.index(node.tensor.name)] if node.tensor.name in self.names else ()
@@ -159,7 +166,7 @@ class Given:
             axes = new_axes((*rest[:place], length, *rest[place:]), names)
             shift = 0 if self.reverse else as_expr(extent) - length
             at = [a + shift if n == place else a for n, a in enumerate(axes)]
-            return defined([label], axes, [_begun(Read(init, at), state)])[0]
+            return defined([label], axes, [begun(Read(init, at), state)])[0]
         axes = new_axes((*rest[:place], length, *rest[place:]), names)
         others = [a for n, a in enumerate(axes) if n != place]
         if isinstance(init, Tensor):
@@ -168,10 +175,12 @@ class Given:
                     f"init of {state.name} has shape {shape_text(init.shape)}; give {shape_text(rest)}, the shape of {state.name} without axis "
                     f"{place}, or one with as many values along it as {state.name} looks back ({length})"
                 )
-            value: Any = Read(init, others)
+            value: Expr = Read(init, others)
         else:
-            value = evaluated(init, *others) if callable(init) else init
-        return defined([label], axes, [_begun(check_result(value, label), state)])[0]
+            value = (
+                check_result(evaluated(init, *others), label) if callable(init) else number_of(init, state)
+            )
+        return defined([label], axes, [begun(value, state)])[0]
 
     def _check_init(self, init: Tensor, place: int, rest: Shape, state: State, length: int) -> None:
         own = (*init.shape[:place], *init.shape[place + 1 :])
@@ -181,18 +190,6 @@ class Given:
                 f"init of {state.name} has shape {shape_text(init.shape)}; along axis {place} it holds the {length} values that {state.name} looks "
                 f"back at, and the other extents are {shape_text(rest)}"
             )
-
-
-def _begun(value: Expr, state: State) -> Expr:
-    """What stands before the first position in the dtype of ``state``, unless that would lose a fraction."""
-    number = value.value if isinstance(value, Const) else None
-    is_whole = isinstance(number, float) and number.is_integer()
-    if dtypes.is_inexact(value.dtype) and not dtypes.is_inexact(state.dtype) and not is_whole:
-        raise DtypeError(
-            f"init of {state.name} is `{text(value)}` of dtype {value.dtype}, {state.name} is {state.dtype}; cast init with te.cast, or give a "
-            "floating dtype"
-        )
-    return cast(value, state.dtype)
 
 
 def given_from(shape: Any, fn: Any, init: Any, axis: Any, reverse: Any, dtype: Any, name: Any) -> Given:
@@ -210,7 +207,7 @@ def given_from(shape: Any, fn: Any, init: Any, axis: Any, reverse: Any, dtype: A
         )
     shapes = [check_shape(s, "te.recurrence") for s in (shape if several else (shape,))]
     labels = [_parameters(own) for own in fns[: len(shapes)]]
-    count = len(shapes) if several else _count(labels[0], len(shapes[0]), init)
+    count = len(shapes) if several else _count(fns[0], labels[0], len(shapes[0]), init)
     is_one = not several and count == 1
     is_tuple = not several and count > 1
     if is_tuple:
@@ -233,7 +230,10 @@ def given_from(shape: Any, fn: Any, init: Any, axis: Any, reverse: Any, dtype: A
     default = (labels[0][:count] + [f"s{n}" for n in range(count)])[:count]
     names = _each(name, count, "name") if name is not None else default
     kinds = _each(dtype, count, "dtype") if dtype is not None else [None] * count
-    inits = [init] if is_one else _each(init, count, "init")
+    inits = [
+        with_values(i, n)
+        for i, n in zip([init] if is_one else _each(init, count, "init"), names, strict=True)
+    ]
     return Given(
         tuple(shapes),
         fns,
@@ -257,8 +257,10 @@ def _parameters(fn: Callable[..., Any]) -> list[str]:
     ]
 
 
-def _count(labels: Sequence[str], ndim: int, init: Any) -> int:
-    """How many tensors a body is of: what it takes beside the axes."""
+def _count(fn: Callable[..., Any], labels: Sequence[str], ndim: int, init: Any) -> int:
+    """How many tensors a body is of: what it takes beside the axes, which ``*axes`` stands for."""
+    if labels and any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(fn).parameters.values()):
+        return len(labels)
     if len(labels) > ndim:
         return len(labels) - ndim
     if isinstance(init, (tuple, list)):
