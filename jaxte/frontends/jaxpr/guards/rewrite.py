@@ -22,6 +22,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.slopes import Guard, Root, guard_of, roots_of
+from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in, ordered
 
@@ -42,7 +43,8 @@ def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> In
     steps = [step for step in steps if step in kept or step.eqn.effects]
     needs = Needs(steps, results)
     partial = [step for step in steps if any(map(needs.partial, step.outputs))]
-    guards = {step: guard for step in partial if (guard := guard_of(step, needs))}
+    ranges = Ranges()
+    guards = {step: guard for step in partial if (guard := guard_of(step, needs, ranges))}
     roots = roots_of((step for step in steps if step not in guards), needs)
     if not guards and not roots:
         return None

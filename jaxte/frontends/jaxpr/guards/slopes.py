@@ -15,10 +15,10 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of
-from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE, made_of
+from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE
 from jaxte.frontends.jaxpr.guards.needed import Needs
-from jaxte.frontends.jaxpr.guards.uses import STEEP, Says, of_repeated
-from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
+from jaxte.frontends.jaxpr.guards.uses import STEEP, of_repeated
+from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
 
 CALLS = ("custom_jvp_call", "custom_vjp_call")
@@ -27,7 +27,6 @@ _BODIES = ("call_jaxpr", "fun_jaxpr", "jaxpr")  # the parameter that holds the f
 # those whose values go beyond the largest number
 _LARGE = {(0, 0.0): ("exp", "exp2", "expm1", "sinh", "cosh")}
 _ROWS = {name: at for rows in (STEEP, _LARGE) for at, names in rows.items() for name in names}
-_MOST_BETWEEN = 12  # functions of single elements between a choice and what it has made harmless
 # for the operands of functions with a rule of their own
 _WITHIN = 0.5
 
@@ -53,8 +52,8 @@ class Guard:
         return {n: of_repeated(mask, self.step.inputs[n].shape) for n in self.numbers}
 
 
-def guard_of(step: Step, needs: Needs) -> Guard | None:
-    """The guard that ``step`` needs, beside the choices that its operands went through already."""
+def guard_of(step: Step, needs: Needs, ranges: Ranges) -> Guard | None:
+    """The guard that ``step`` needs, beside the choices that its operands went through already, and what is known of their values."""
     if step.is_known or len(step.outputs) != 1 or not is_inexact(step.outputs[0].dtype):
         return None
     inside = Inside(step.eqn) if step.name in CALLS else None
@@ -67,7 +66,7 @@ def guard_of(step: Step, needs: Needs) -> Guard | None:
     if not row and not infinite:
         return None
     says = needs.says(step.outputs[0]) or None  # what slices leave out, no choice takes
-    numbers = {n: number for n, number in row.items() if _moves(step.inputs[n], says)} | infinite
+    numbers = {n: number for n, number in row.items() if ranges.is_steep(step, n, says)} | infinite
     return Guard(step, numbers, inside) if numbers else None
 
 
@@ -78,33 +77,6 @@ def _infinite_factors(step: Step) -> dict[int, float]:
     return {
         n: 1.0 for n, s in enumerate(step.inputs) if s.known is not None and not np.isfinite(s.known).all()
     }
-
-
-def _moves(operand: Slot, says: Says | None, most: int = _MOST_BETWEEN) -> bool:
-    """Whether NaN may flow back from ``operand`` into what is differentiated, at elements where not all of ``says`` hold.
-
-    That is so but for constants, and where choices by these conditions take constants: a choice drops what flows into a side that it does not
-    take. None stands for conditions of which one does not hold, whatever the others say; where all hold, the elements are needed.
-    """
-    if operand.known is not None or not is_inexact(operand.dtype) or (says is not None and not says):
-        return False
-    made = operand.origin
-    if made is None or not most:
-        return True
-    if made.name == "stop_gradient":
-        return False
-    if made.name == "select_n":
-        return any(_moves(s, _at_case(made, n, says), most - 1) for n, s in enumerate(made.inputs[1:]))
-    return made.name not in ELEMENTWISE or any(_moves(s, says, most - 1) for s in made.inputs)
-
-
-def _at_case(choice: Step, case: int, says: Says | None) -> Says | None:
-    """Which of ``says`` are left to ask where ``choice`` takes its operand number ``case``."""
-    by = made_of(choice.inputs[0])
-    asked = next((own for own in says or () if made_of(own) == by), None)
-    if says is None or asked is None or says[asked] is None:
-        return says
-    return {own: c for own, c in says.items() if own is not asked} if says[asked] == case else None
 
 
 class Inside:
