@@ -37,7 +37,7 @@ from tests.tiers import first_tier, recorded
 share_contexts()
 
 # Programs, their texts and JAX's caches are many objects that live for the whole run: looking through them again and again was a twelfth of it.
-gc.set_threshold(200_000, 20, 50)
+gc.set_threshold(500_000, 20, 50)
 
 # Compiling takes long and varies, so no deadlines. "quick" draws the same examples in every run: `make test`
 # fails for a change of the code, never by luck. New examples are the work of "full". Both show a failure as it
@@ -73,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in chosen and item.get_closest_marker("slow") is None:
             item.add_marker("tier1")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported lives until the end: no collection looks through it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

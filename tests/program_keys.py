@@ -1,7 +1,7 @@
 """The hash of a program by what it computes: operations, types and parameters, with what jaxte emits for each of its calls.
 
 Two programs of one key are the same program to XLA. Names of functions and places in files are left out, as are arrays that a program closes over:
-they are arguments to it.
+they are arguments to it where values are asked. Its text holds them, so that ``key_of_text`` has them too.
 """
 
 from __future__ import annotations
@@ -30,6 +30,13 @@ def key(program: ClosedJaxpr) -> str:
             digest.update(f"{token};".encode())
         _keys[program] = digest.hexdigest()
     return _keys[program]
+
+
+def key_of_text(program: ClosedJaxpr) -> str:
+    digest = hashlib.blake2b(key(program).encode(), digest_size=6)
+    for array in _closed_over(program):
+        digest.update(np.asarray(array).tobytes())
+    return digest.hexdigest()
 
 
 def emitted(equation: Any) -> ClosedJaxpr:
@@ -63,6 +70,20 @@ def _tokens(jaxpr: Jaxpr) -> Iterator[Any]:
                     yield from _told_of(value)
         yield from told(equation.outvars)
     yield from told(jaxpr.outvars)
+
+
+def _closed_over(value: Any) -> Iterator[Any]:
+    """The arrays of a program, and of those that its operations have for parameters."""
+    if isinstance(value, ClosedJaxpr):
+        yield from value.consts
+        yield from _closed_over(value.jaxpr)
+    elif isinstance(value, Jaxpr):
+        for equation in value.eqns:
+            is_own = equation.primitive is jaxte_p
+            yield from _closed_over(emitted(equation) if is_own else tuple(equation.params.values()))
+    elif isinstance(value, (tuple, list)):
+        for part in value:
+            yield from _closed_over(part)
 
 
 def _told_of(value: Any) -> Iterator[Any]:

@@ -8,9 +8,9 @@ and so is all of a run with JAXTE_HYPOTHESIS=full.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import wraps
+from functools import cached_property, partial, wraps
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import jax
 import numpy as np
 from jax._src import config, pjit
 from jax._src.array import ArrayImpl
+from jax._src.interpreters import pxla
 from jax._src.sharding_impls import UnspecifiedValue
 from jax.extend.core import ClosedJaxpr, Jaxpr
 
@@ -37,6 +38,23 @@ KINDS = "biuf"  # of NumPy's dtypes: bfloat16 and the like are others
 # Long sums, of which XLA and NumPy round other digits, are compared before, within the program they stand in.
 ALONE = RULES.keys() - {"conv_general_dilated", "reduce_window_sum"}
 OFTEN = 40  # calls, after which one compilation is cheaper
+
+
+class Deferred(pxla.MeshComputation):
+    """A program whose text is made when something is asked of it: values and counts may be known by its operations."""
+
+    def __init__(self, program: ClosedJaxpr, make: Callable[[], Any]) -> None:
+        self.program = program
+        self._make = make
+        self._has_64_bits = config.enable_x64.value
+
+    @cached_property
+    def _text(self) -> Any:
+        with jax.enable_x64(self._has_64_bits):
+            return self._make()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._text, name)
 
 
 def run_in_numpy() -> None:
@@ -75,10 +93,8 @@ def run_in_numpy() -> None:
             numpy_programs.calls_of(
                 jaxpr
             )  # what jaxte emits is traced for its key, and not once more to be lowered
-        made = lowered(*args, jaxpr=jaxpr, **params)
-        if is_usual:
-            made.program = jaxpr  # for numpy_programs.run
-        return made
+        make = partial(lowered, *args, jaxpr=jaxpr, **params)
+        return Deferred(jaxpr, make) if is_usual and config.default_device.value is None else make()
 
     pjit._resolve_and_lower = with_program
 

@@ -146,6 +146,9 @@ def test_what_differs_is_not_recorded(
     assert not agrees(np.float32([1, np.nan]), np.float32([1, 2]))
     assert not agrees(np.float32([1, 2]), np.float32([np.inf, 2]))
     assert agrees(np.float32([np.nan, 1e4]), np.float32([np.nan, 1e4 + 0.01]))
+    assert agrees(np.float32([-0.0, 1]), np.float32([-0.0, 1]))
+    assert not agrees(np.float32([-0.0, 1]), np.float32([0.0, 1]))
+    assert not agrees(np.complex64([complex(1e-9, -0.0), 0]), np.complex64([complex(1e-9, -0.0), -0.0]))
 
 
 def test_what_is_recorded_is_what_xla_computes() -> None:
