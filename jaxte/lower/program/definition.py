@@ -14,9 +14,9 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.forms.pieces.interleaved import kept_around, write_into
 from jaxte.lower.forms.pieces.peeled_edges import peeled, write_pieces
-from jaxte.lower.program.across.padded_once import padded_in
+from jaxte.lower.program.across.pieces_within import as_padded
 from jaxte.lower.rewrites.rewrite import Place
-from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
+from jaxte.lower.rewrites.table import AFTER_PADDING
 from jaxte.lower.rules.select import literal_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
@@ -38,9 +38,9 @@ def lower_tensor(own: Assignment, shared: Shared, tensor: Compute) -> Body:
         body.assign(body.target, numbers)
         return body
     place = Place(tensor.axes, scope, policy, own.in_tiles)
-    root = applied(tensor.body, BEFORE_PADDING, place)
-    # the pieces of a copy with continued ends lie inside, one after the other
-    padded = {} if isinstance(tensor, Extended) else padded_in(root, policy.facts.tests_pads)
+    root, padded = as_padded(tensor.body, place)
+    if isinstance(tensor, Extended):  # whose pieces lie inside, one after the other
+        padded = {}
     wide = any(dtype in _WIDE for dtype in (tensor.dtype, *(t.dtype for t in tensor.inputs)))
     while isinstance(root, Call) and root.op.name == "cast" and isinstance(root.args[0], Const):
         root = root.args[0]

@@ -21,6 +21,7 @@ from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.across.computed_once import with_shared_products
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
+from jaxte.lower.program.across.pieces_within import with_pieces_within
 from jaxte.lower.program.across.segments import with_segments
 from jaxte.lower.program.across.windows_within import with_windows_within
 from jaxte.lower.rewrites.gather_layout import LAID_OUT
@@ -95,6 +96,11 @@ PASSES = (
         "halos",
         lambda planned, at: with_halos(planned) if at.policy.facts.tests_pads else planned,
         "periodic reads at many positions are slices of one copy with a halo",
+    ),
+    Pass(
+        "pieces within",
+        lambda planned, at: with_pieces_within(planned, at.results, at.policy),
+        "what one definition reads of pieces, element by element, is computed in these pieces",
     ),
 )
 
