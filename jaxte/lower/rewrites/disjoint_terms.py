@@ -3,7 +3,8 @@
 ``select(i < 2, a, 0) + select(i == 2, b, 0)`` is one: the adjoint of a tensor that is read in several rows, ``W[0, k]``, ``W[1, k]``. Each term is zero
 outside of its own rows, so that nothing has to be added. ``select(i % 2 == 0, a, 0) + select(i % 2 == 1, b, 0)`` is a choice among residues: the adjoint of
 a tensor that is read at strided positions, ``x[2 * i]`` and ``x[2 * i + 1]``, on several axes at once. What is chosen among all residues is written side by
-side (``forms/pieces/interleaved.py``), where a sum has zeros put between the elements of each term first.
+side (``forms/pieces/interleaved.py``), where a sum has zeros put between the elements of each term first. A term that stands everywhere, and is read at the
+quotient, ``cos(a[i // 2])``, is one of each of them.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from itertools import pairwise
 from jaxte.algebra.product import is_zero
 from jaxte.algebra.sums import added, addends
 from jaxte.lang.divisions import Quotient, divisions
-from jaxte.lang.expr import Axis, Call, Expr, call, conjunction, conjuncts
+from jaxte.lang.expr import Axis, Call, Expr, Read, call, conjunction, conjuncts
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, GREATER_EQUAL, LESS, MOD, NOT_EQUAL, SELECT
-from jaxte.lang.walk import substitute
+from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.limits import MOST_TERMS
 from jaxte.lower.views.condition_box import Box, box_of, intersect, residue_of
 from jaxte.lower.views.scope import Scope
@@ -133,30 +134,45 @@ def with_residues_apart(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
         return root
     for axis in axes:
         classes = _classes(terms, axis, scope)
-        if classes is None:
+        if not classes:
             continue
-        base = next(iter(classes))[0]
         parts = [
-            added([(_without(term, axis, scope), 1) for term in classes[base, residue]])
-            for residue in range(base)
+            added([(_at(term, axis, own, scope), 1) for term in classes[own]]) for own in sorted(classes)
         ]
         *first, chosen = [with_residues_apart(part, axes, scope) for part in parts]
-        for residue in reversed(range(base - 1)):
-            chosen = call(SELECT, call(EQUAL, call(MOD, axis, base), residue), first[residue], chosen)
+        for residue in reversed(range(len(first))):
+            chosen = call(SELECT, call(EQUAL, call(MOD, axis, len(parts)), residue), first[residue], chosen)
         return chosen
     return root
 
 
-def _classes(terms: Sequence[Expr], axis: Axis, scope: Scope) -> dict[_Class, list[Expr]] | None:
-    """The terms by the residue of ``axis`` that they stand at; None where one stands at several, or a residue has none."""
-    found: dict[_Class, list[Expr]] = {}
-    for term in terms:
-        own = _class(term, axis, scope)
-        if own is None:
-            return None
-        found.setdefault(own, []).append(term)
-    bases = {base for base, _ in found}
-    return found if len(bases) == 1 and bases <= {len(found)} and len(found) <= MOST_TERMS else None
+def _classes(terms: Sequence[Expr], axis: Axis, scope: Scope) -> dict[_Class, list[Expr]]:
+    """The terms by the residue of ``axis`` that they stand at; nothing where that is not said, or a residue has none."""
+    own = [_class(term, axis, scope) for term in terms]
+    bases = {c[0] for c in own if c is not None}
+    if len(bases) != 1 or len(terms) > MOST_TERMS:
+        return {}
+    base = bases.pop()
+    everywhere = [term for term, c in zip(terms, own, strict=True) if c is None]
+    found = [(base, residue) for residue in range(base)]
+    if not (everywhere or all(c in own for c in found)):
+        return {}
+    if not all(_is_of_quotient(term, axis, base) for term in everywhere):
+        return {}
+    return {c: [t for t, o in zip(terms, own, strict=True) if o is None or o == c] for c in found}
+
+
+def _is_of_quotient(term: Expr, axis: Axis, base: int) -> bool:
+    """Whether something of ``term`` is read at the quotient of ``axis``, so that elements side by side read the same."""
+    if isinstance(term, Call) and term.op is SELECT:
+        return False
+    return any(
+        isinstance(d, Quotient)
+        and d.base == base
+        and is_index(d.number)
+        and linear(d.number).terms.keys() == {axis}
+        for d in divisions(term)
+    )
 
 
 def _class(term: Expr, axis: Axis, scope: Scope) -> _Class | None:
@@ -172,23 +188,37 @@ def _residue(condition: Expr, axis: Axis, scope: Scope) -> _Class | None:
     return found[1:] if found is not None and found[0] is axis and known(axis.hi) is not None else None
 
 
-def _without(term: Expr, axis: Axis, scope: Scope) -> Expr:
-    """A term as it is at its own residue."""
-    assert isinstance(term, Call)
-    own = _class(term, axis, scope)
-    assert own is not None
-    rest = [part for part in conjuncts(term.args[0]) if _residue(part, axis, scope) is None]
-    inside = call(SELECT, conjunction(rest), term.args[1], term.args[2]) if rest else term.args[1]
-    return _with_plain_quotients(inside, axis, own)
+def _at(term: Expr, axis: Axis, own: _Class, scope: Scope) -> Expr:
+    """A term as it is at a residue, its own if it has one."""
+    if _class(term, axis, scope) is not None:
+        assert isinstance(term, Call)
+        rest = [part for part in conjuncts(term.args[0]) if _residue(part, axis, scope) is None]
+        term = call(SELECT, conjunction(rest), term.args[1], term.args[2]) if rest else term.args[1]
+    return _with_plain_quotients(term, axis, own)
 
 
 def _with_plain_quotients(term: Expr, axis: Axis, own: _Class) -> Expr:
-    """``term`` with ``(axis + c) // base`` as ``axis // base + k``, which it is at one residue, so that reads are seen to be inside."""
+    """``term`` with ``(axis + c) // base`` as ``axis // base + k``, which it is at one residue, and with neighbours as positions from there.
+
+    So reads are seen to be inside: ``x[i + 1]`` at an even position below an even end, ``x[2 * (i // 2) + 1]``.
+    """
     base, residue = own
     table: dict[Expr, Expr] = {}
     for found in divisions(term):
-        if isinstance(found, Quotient) and found.base == base and is_index(found.number):
-            form = linear(found.number)
-            if form.terms == {axis: 1} and form.constant:
-                table[found.node] = call(FLOOR_DIVIDE, axis, base) + (residue + form.constant) // base
-    return substitute(term, table) if table else term
+        if isinstance(found, Quotient) and found.base == base and (c := _steps_from(found.number, axis)):
+            table[found.node] = call(FLOOR_DIVIDE, axis, base) + (residue + c) // base
+    term = substitute(term, table) if table else term
+    reads: dict[Expr, Expr] = {}
+    for read in reads_of(term):
+        steps = [_steps_from(index, axis) for index in read.indices]
+        if any(steps):
+            first = call(FLOOR_DIVIDE, axis, base) * base
+            indices = [first + (residue + c) if c else i for c, i in zip(steps, read.indices, strict=True)]
+            reads[read] = Read(read.tensor, tuple(indices))
+    return substitute(term, reads) if reads else term
+
+
+def _steps_from(index: Expr, axis: Axis) -> int:
+    """``c`` of an index ``axis + c``; 0 of any other."""
+    form = linear(index) if is_index(index) else None
+    return form.constant if form is not None and form.terms == {axis: 1} else 0
