@@ -27,7 +27,6 @@ from typing import Any
 import jax
 from tqdm import tqdm
 
-import jaxte as te
 from jaxte.lower.cost.policy import Policy
 from jaxte.planning.asked import planned_with
 from tests.agreement import Pullback, at_random, check, check_nodes
@@ -35,8 +34,8 @@ from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
-from tests.loops import random_eliminations, random_names, random_sweeps
-from tests.loops.agreement import assert_agrees, assert_nodes_agree
+from tests.loops import random_eliminations, random_meanings, random_names, random_sweeps
+from tests.loops.agreement import assert_agrees, assert_agrees_or_refused, assert_nodes_agree
 from tests.loops.random_programs import arguments as loop_arguments
 from tests.loops.random_programs import random_program
 from tests.points import excess
@@ -173,11 +172,14 @@ def eliminations_by_nodes(seed: int, _: int) -> Details:
 
 def names_by_nodes(seed: int, _: int) -> Details:
     """A random program about names, as :func:`sweeps_by_nodes`; what te.loops refuses is told."""
-    try:
-        assert_nodes_agree(random_names.random_names(seed), random_names.arguments(seed))
-    except te.DefinitionError as error:
-        return {"refused": str(error).splitlines()[0]}
-    return {}
+    refused = assert_agrees_or_refused(random_names.random_names(seed), random_names.arguments(seed))
+    return {} if refused is None else {"refused": refused}
+
+
+def meanings_by_nodes(seed: int, _: int) -> Details:
+    """A random program about what NumPy means, likewise; where NumPy raises an error, te.loops has to refuse it."""
+    refused = assert_agrees_or_refused(random_meanings.random_meanings(seed), random_meanings.arguments(seed))
+    return {} if refused is None else {"refused": refused}
 
 
 def exclusions(f: RandomExclusions, seed: int) -> Details:
@@ -244,6 +246,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "loops-sweeps": (sweeps_by_nodes, int),
     "loops-eliminations": (eliminations_by_nodes, int),
     "loops-names": (names_by_nodes, int),
+    "loops-meanings": (meanings_by_nodes, int),
     "hessian": (check_hessian, {"stages": (1, 2)}),
     "bits": (at_integers, lambda seed: reading_at_integers(Seeded(f"bits {seed}"))),
     "nested": (at_integers, lambda seed: reading_at_integers(Seeded(f"nested {seed}"), bits=False)),

@@ -78,6 +78,24 @@ def assert_nodes_agree(fn: Callable[..., Any], args: Sequence[Any], tolerance: f
     case.check(found[: len(outputs)], found[len(outputs) :], tolerance)
 
 
+def assert_agrees_or_refused(fn: Callable[..., Any], args: Sequence[Any]) -> str | None:
+    """Of a program that te.loops refuses, why; any other agrees in its nodes. Where NumPy raises an error, it has to be refused."""
+    try:
+        run_python(fn, args)
+    except Exception as error:  # whatever NumPy and Python raise
+        every = [te.placeholder(a.shape, name=f"x{n}", dtype=str(a.dtype)) for n, a in enumerate(args)]
+        try:
+            te.loops(fn).builder(*every)
+        except te.DefinitionError as refused:
+            return str(refused).splitlines()[0]
+        raise AssertionError(f"te.loops takes what NumPy refuses: {error}") from error
+    try:
+        assert_nodes_agree(fn, args)
+    except te.DefinitionError as refused:
+        return str(refused).splitlines()[0]
+    return None
+
+
 class _Case:
     """What a function returns in NumPy, and heads for it; results that are integers have values alone, and are not ``smooth``."""
 

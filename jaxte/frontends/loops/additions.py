@@ -15,13 +15,18 @@ from typing import Any
 
 from jaxte.frontends.loops.assignments import Assignments, extent_of
 from jaxte.frontends.loops.expressions import BINARY, Redo
+from jaxte.frontends.loops.layout import elementwise
 from jaxte.frontends.loops.program import Program, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
-from jaxte.frontends.loops.values import Block, elementwise, is_number
+from jaxte.frontends.loops.truths import check_in_place, computed, first_of
+from jaxte.frontends.loops.values import Block, as_precise, is_number
 from jaxte.lang.dtypes import promote, sum_dtype
-from jaxte.lang.expr import Expr, Read, as_expr
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Const, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.walk import reads_of
+from jaxte.lang.walk import free_axes, reads_of
+from jaxte.sets.domain import IntegerSet
+from jaxte.sets.isl_text import is_decidable
 
 _SUMS = {ast.Add: "sum", ast.Sub: "sum", ast.Mult: "prod"}
 
@@ -38,24 +43,31 @@ class Additions(Assignments):
                 return
         place = self._place(node.target)
         value = self.operand(node.value)
+        try:
+            made = computed(node.op, BINARY[type(node.op)], [place, value])
+            if isinstance(place, Block):
+                check_in_place(place.of.name if place.of else "this", first_of(place).dtype, made)
+        except DefinitionError as error:
+            raise self.fault(node, str(error), type(error)) from None
         if op == "sum" and isinstance(node.op, ast.Sub):
             value = elementwise(lambda x: -as_expr(x), [value])
         if isinstance(place, Block):
-            if op is None:
-                self.put_block(place, elementwise(BINARY[type(node.op)], [place, value]), node)
+            if op is None or first_of(place).dtype == "bool":
+                self.put_block(place, made, node)
             else:
                 self.put_block(place, value, node, op)
             return
         self._add(op, place, value, node, BINARY[type(node.op)])
 
     def _place(self, target: ast.expr) -> Read | Block:
-        self.refuse_lists(target)
+        self.refuse_copies(target)
         own = self.value(target)
         if isinstance(own, Variable):
             return self.block(own, target) if own.shape else self.read(own, (), target)
         if not isinstance(own, (Read, Block)):
-            if isinstance(target, ast.Name):
-                raise Redo((self.frame.number, target.id))
+            key = (self.frame.number, target.id) if isinstance(target, ast.Name) else None
+            if key is not None and is_number(own) and key not in self.forced:
+                raise Redo(key)
             raise self.fault(target, "this is nothing that can be written")
         return own
 
@@ -64,7 +76,7 @@ class Additions(Assignments):
         if not is_number(value):
             raise self.fault(node.value, "one element is written, and this is no number")
         reads_itself = among(place, reads_of(as_expr(value)))
-        if op is None or reads_itself or not _keeps_kind(variable, value):
+        if op is None or reads_itself or variable.dtype == "bool" or not _keeps_kind(variable, value):
             if op == "sum":
                 function = BINARY[ast.Add]  # of what is subtracted, its negative
             self.recorder.put(variable, place.indices, function(place, value), span, None)
@@ -99,9 +111,14 @@ class Additions(Assignments):
             return False
         other = self.number(parts[1 - own[0]])
         variable = self.variable_of(place)
-        if among(place, reads_of(as_expr(other))) or not _keeps_kind(variable, other):
-            span = self.frame.text.span(target)
-            self.recorder.put(variable, place.indices, FOLDS[op](place, other), span, None)
+        if op in ("sum", "prod"):
+            sign = ast.Add() if op == "sum" else ast.Mult()
+            whole = computed(sign, FOLDS[op], [place, other])
+        else:
+            whole = FOLDS[op](place, other)
+        is_read = among(place, reads_of(as_expr(other)))
+        if is_read or variable.dtype == "bool" or not _keeps_kind(variable, other):
+            self.recorder.put(variable, place.indices, whole, self.frame.text.span(target), None)
         else:
             self.recorder.put(variable, place.indices, other, self.frame.text.span(target), op)
         return True
@@ -109,27 +126,36 @@ class Additions(Assignments):
     def summed(self, op: str, block: Block, count: int, node: ast.AST) -> Any:
         """The reduction of the last ``count`` axes of ``block``, by loops before the statement."""
         rest = block.shape[: len(block.shape) - count]
-        kind = _sum_dtype(op, block)
+        if op in ("max", "min") and any(map(self._may_be_empty, block.shape[len(rest) :])):
+            raise self.fault(node, f"the {op} of no elements is no number; put an if around it")
+        kind = _sum_dtype(op, block, self.default)
         shape = tuple(extent_of(e, self, node) for e in rest)
         key = (self.frame.number, op, self.recorder.new_number())
         name = f"{op}_{len(self.recorder.statements)}"
-        held = self.recorder.variable(key, name, shape, kind, home=self._home(name))
+        held = self.recorder.variable(key, name, shape, kind, home=self.home(name))
         span = self.frame.text.span(node)
-        self._over(rest, lambda at: self.recorder.assign(held, at, identity(op, kind), span))
-        self._over(
+        self.over(rest, lambda at: self.recorder.assign(held, at, identity(op, kind), span))
+        self.over(
             block.shape, lambda at: self.recorder.add(op, held, at[: len(rest)], block.element(at), span)
         )
         if not rest:
             return self.read(held, (), node)
         return Block(rest, lambda at: self.read(held, at, node))
 
+    def _may_be_empty(self, extent: Expr) -> bool:
+        """Whether an axis has no elements, at some iteration of the loops around."""
+        given = [c for c in (*self.recorder.conditions, *self.recorder.within) if is_decidable(c)]
+        if not free_axes(extent):
+            return isinstance(extent, Const) and int(extent.value) < 1  # type: ignore[arg-type]
+        return not IntegerSet(self.recorder.axes, [*given, extent < 1]).is_empty()
+
     def prefixes(self, op: str, own: Block, place: int, node: ast.AST) -> Block:
         """The reductions of all elements up to each along one axis, by loops before the statement."""
-        kind = _sum_dtype(op, own)
+        kind = _sum_dtype(op, own, self.default)
         shape = tuple(extent_of(e, self, node) for e in own.shape)
         name = f"{op}_{len(self.recorder.statements)}"
         key = (self.frame.number, op, self.recorder.new_number())
-        held = self.recorder.variable(key, name, shape, kind, home=self._home(name))
+        held = self.recorder.variable(key, name, shape, kind, home=self.home(name))
         span = self.frame.text.span(node)
 
         def added(at: list[Expr]) -> None:
@@ -138,14 +164,15 @@ class Additions(Assignments):
                 value = own.element([counter.value if n == place else i for n, i in enumerate(at)])
                 self.recorder.add(op, held, at, value, span)
 
-        self._over(own.shape, added)
+        self.over(own.shape, added)
         return Block(own.shape, lambda at: self.read(held, at, node))
 
 
-def _sum_dtype(op: str, block: Block) -> str:
-    """The dtype of what elements of ``block`` are reduced to: conditions are counted, and short integers widened."""
-    own = as_expr(block.element([as_expr(0) for _ in block.shape])).dtype
-    return sum_dtype(own) if op in ("sum", "prod") else own
+def _sum_dtype(op: str, block: Block, default: str) -> str:
+    """The dtype of what elements of ``block`` are reduced to: conditions are counted, and short integers widened, beside doubles to NumPy's."""
+    own = as_expr(block.element([as_expr(0) for _ in block.shape]))
+    found = sum_dtype(own.dtype) if op in ("sum", "prod") else own.dtype
+    return as_precise(found, default) if own.weak or found != own.dtype else found
 
 
 def _keeps_kind(variable: Variable, value: Any) -> bool:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jaxte.frontends.loops.elements import Elements
+from jaxte.frontends.loops.layout import is_contiguous, reshaped_strides, strides_of, viewed
+from jaxte.frontends.loops.truths import refuse_truths
 from jaxte.frontends.loops.values import Block, check_extents, is_number, is_static, place_of
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError
@@ -91,10 +94,6 @@ def block_of(own: Any, name: str, rank: int | None = None) -> Block:
         wanted = "an array" if rank is None else f"an array of {rank} axes"
         raise DefinitionError(f"np.{name} of {wanted} is known here")
     return own
-
-
-def viewed(own: Block, shape: Sequence[Expr], places: Callable[[Sequence[Expr]], Sequence[Expr]]) -> Block:
-    return Block(tuple(shape), lambda at: own.element([normal(i) for i in places(at)]), own.of)
 
 
 # --- arrays that are made
@@ -194,15 +193,28 @@ def reshaped(reader: Arrays, node: Any, a: Any, *shape: Any) -> Block:
             flat = normal(flat) // extent
         return [*([flat] if own.shape else []), *found[::-1]]
 
-    return viewed(own, wanted, places)
+    def element(at: Sequence[Expr]) -> Expr:
+        return own.element([normal(i) for i in places(at)])
+
+    known = strides_of(own)
+    if known is None:
+        return replace(own, shape=tuple(wanted), element=element, is_copied_at_times=True)
+    strides = reshaped_strides(known, own.shape, wanted)
+    if strides is None:
+        return Block(tuple(wanted), element)
+    return replace(own, shape=tuple(wanted), element=element, strides=strides)
 
 
 def _ravel(reader: Arrays, node: Any, a: Any) -> Block:
-    return reshaped(reader, node, a, -1)
+    own = reshaped(reader, node, a, -1)
+    return own if own.is_copied_at_times or is_contiguous(block_of(a, "ravel")) else _copy(own)
 
 
 def _flatten(reader: Arrays, node: Any, a: Any) -> Block:
-    own = reshaped(reader, node, a, -1)
+    return _copy(reshaped(reader, node, a, -1))
+
+
+def _copy(own: Block) -> Block:
     return Block(own.shape, own.element)
 
 
@@ -231,7 +243,8 @@ def diagonal(reader: Arrays, node: Any, a: Any, offset: int = 0) -> Block:
     own = block_of(a, "diagonal", 2)
     down, right = max(-offset, 0), max(offset, 0)
     length = functions.minimum(own.shape[0] - down, own.shape[1] - right)
-    return viewed(own, [normal(as_expr(length))], lambda at: [at[0] + down, at[0] + right])
+    found = viewed(own, [normal(as_expr(length))], lambda at: [at[0] + down, at[0] + right])
+    return replace(found, is_read_only=True)
 
 
 # --- what elements are of a whole array
@@ -260,6 +273,7 @@ def _roll(reader: Arrays, node: Any, a: Any, shift: Any, axis: int | None = None
 
 def _difference(reader: Arrays, node: Any, a: Any) -> Block:
     own = block_of(a, "diff")
+    refuse_truths("np.diff", [own])
 
     def element(at: Sequence[Expr]) -> Expr:
         return own.element([*at[:-1], normal(at[-1] + 1)]) - own.element(at)

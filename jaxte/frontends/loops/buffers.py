@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jaxte.frontends.loops.calls import Calls
@@ -46,9 +47,9 @@ class Buffers(Calls):
         others = [v for name, v in self.frame.names.items() if name not in (*names, *handed)]
         every = [*arrays, *owned]
         given = [v for v in every if v.initial is not None]
-        if any(v is other for v in every for other in others) or len({(v.shape, v.dtype) for v in every}) > 1:
+        if any(is_meant(v, others) for v in every) or len({(v.shape, v.dtype) for v in every}) > 1:
             return False
-        if any(has_views(others, v) for v in every):
+        if not all(map(self.is_ours, every)):
             return False
         if given and not self.frame.text.has_result:
             raise self.fault(
@@ -60,6 +61,7 @@ class Buffers(Calls):
             key = (self.frame.number, "exchanged", n, node.lineno, node.col_offset, self.recorder.loops)
             held.append(self.block(self.stored(key, f"{own.name}_held", self.block(own, node), node), node))
         for array, value in zip(owned, held, strict=True):
+            array.lies(all(v.is_laid_out for v in arrays))
             self.put_block(self.block(array, node), value, node)
         return True
 
@@ -73,24 +75,42 @@ class Buffers(Calls):
     def is_handed_over(self, name: str, node: ast.stmt) -> bool:
         """Whether what takes the array of ``name`` in ``node``, within a loop, is the only one to have it: the name is given another one next."""
         own, names = self.frame.names.get(name), self.frame.names.values()
-        if not isinstance(own, Variable) or not own.shape or sum(v is own for v in names) > 1:
+        if not isinstance(own, Variable) or not own.shape or sum(is_meant(own, [v]) for v in names) > 1:
             return False
-        text = self.frame.text.tree
-        return is_handed_over(name, self.frame.around, node, text) and not has_views(names, own)
+        if not self.is_ours(own):
+            return False
+        return is_handed_over(name, self.frame.around, node, self.frame.text.tree)
+
+    def is_ours(self, variable: Variable) -> bool:
+        """Whether no name of a function that calls this one stands for ``variable``."""
+        return not self.frame.is_called or self.is_made_here(variable)
+
+    def is_made_here(self, variable: Variable) -> bool:
+        """Whether statements of this function make ``variable``, and nobody hands it over."""
+        keys = [key for key, own in self.recorder.variables.items() if own is variable]
+        return all(
+            isinstance(k, tuple) and isinstance(k[0], tuple) and k[0][0] == self.frame.number for k in keys
+        )
 
     def hand_over(self, name: str, value: ast.Name, node: ast.Assign) -> None:
         """``name`` takes the elements of an array that its own name does not mean any more."""
         array = self.frame.names[value.id]
         self.put_name(
             ast.copy_location(ast.Name(name, ast.Store()), node.targets[0]),
-            self._elements(array, value),
+            self.elements(array, value),
             value,
         )
 
-    def _elements(self, array: Variable, node: ast.AST) -> Block:
-        return Block(self.block(array, node).shape, self.block(array, node).element)
+    def elements(self, array: Variable, node: ast.AST) -> Block:
+        """The elements of ``array``, which no name stands for any more, as those of a new one."""
+        return replace(self.block(array, node), of=None)
 
 
-def has_views(names: Iterable[Any], variable: Variable) -> bool:
-    """Whether a name stands for a part of ``variable``."""
-    return any(isinstance(own, Block) and own.of is variable for own in names)
+def is_meant(variable: Variable, values: Iterable[Any]) -> bool:
+    """Whether one of ``values``, or of what they hold, is ``variable`` or a part of it."""
+    for own in values:
+        if own is variable or (isinstance(own, Block) and own.of is variable):
+            return True
+        if isinstance(own, (tuple, list)) and is_meant(variable, own):
+            return True
+    return False

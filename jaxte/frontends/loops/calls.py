@@ -6,6 +6,7 @@ import ast
 import operator
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from inspect import signature
 from types import ModuleType
 from typing import Any
@@ -14,8 +15,10 @@ import numpy as np
 
 from jaxte.frontends.loops.arrays import Arrays, reshaped
 from jaxte.frontends.loops.expressions import SPEAKS
+from jaxte.frontends.loops.layout import elementwise, is_in_rows
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.totals import WHOLE
+from jaxte.frontends.loops.truths import refuse_truths
 from jaxte.frontends.loops.values import (
     ALLOCATIONS,
     LIBRARIES,
@@ -23,9 +26,9 @@ from jaxte.frontends.loops.values import (
     REDUCTIONS,
     Allocation,
     Block,
+    as_precise,
     check_extents,
     dtype_of,
-    elementwise,
     function_of,
     place_of,
 )
@@ -90,6 +93,7 @@ class Calls(Arrays):
         if name in ("outer", "vdot"):
             a, b = (reshaped(self, node, x, -1) for x in (a, b))
         if name == "outer":
+            refuse_truths("np.outer", [a, b])
             return Block((*a.shape, *b.shape), lambda at: a.element(at[:1]) * b.element(at[1:]))
         if name == "vdot":
             a = elementwise(functions.conj, [a])
@@ -103,12 +107,24 @@ class Calls(Arrays):
             signature(WHOLE[name]).bind(self, node, *args, **words)
         except TypeError:
             raise DefinitionError(f"np.{name} is not known with these arguments; write a loop") from None
-        return WHOLE[name](self, node, *args, **words)
+        found = WHOLE[name](self, node, *args, **words)
+        return self._as_laid_out(found, args)
+
+    def _as_laid_out(self, found: Any, args: Sequence[Any]) -> Any:
+        """``found``, which NumPy may lay out as the arrays that it is made of."""
+        if not isinstance(found, Block) or found.of is not None or len(found.shape) < 2:
+            return found
+        given = [b for a in args for b in (a if isinstance(a, tuple) else (a,)) if isinstance(b, Block)]
+        return found if all(map(is_in_rows, given)) else replace(found, is_laid_out=False)
 
     def applied(self, target: Any, node: ast.Call) -> Any:
         """A function of scalars, applied to numbers or elements."""
         own = functions.abs if target is abs else functions.power if target is pow else function_of(target)
         args = [self.operand(a) for a in node.args]
+        if isinstance(target, np.ufunc) and len(args) > target.nin:
+            raise self.fault(
+                node.args[target.nin], "an array for the result is no part of te.loops; assign it"
+            )
         if own is not None and not node.keywords:
             if not any(isinstance(a, (Expr, Block)) for a in args) and callable(target):
                 return target(*args)
@@ -129,7 +145,7 @@ class Calls(Arrays):
             return own
         found = self.listed(own, node) if isinstance(own, tuple) else self.as_operand(own, node.args[0])
         if kind is None:
-            return self.copied(found)
+            return self._as_laid_out(self.copied(found), [found])
         dtype = dtype_of(kind, self.default)
         return elementwise(lambda x: functions.cast(x, dtype), [found])
 
@@ -154,15 +170,22 @@ class Calls(Arrays):
         args = list(node.args)
         like = name.endswith("_like")
         shape = self.value(args.pop(0) if args else words["shape"])
-        own = None
+        own, in_rows = None, True
         if like:
-            own = shape.dtype if isinstance(shape, Variable) else None
+            source = self.as_operand(shape, node)
+            own = (
+                source.element([as_expr(0) for _ in source.shape]).dtype
+                if isinstance(source, Block)
+                else None
+            )
+            in_rows = not isinstance(source, Block) or is_in_rows(source)
             shape = shape.shape
         shape = shape if isinstance(shape, tuple) else (shape,)
         fill: Any = {"zeros": 0, "ones": 1, "empty": None}.get(name.removesuffix("_like"))
         if name.startswith("full"):
             fill = self.number(args.pop(0) if args else words["fill_value"])
-            own = own or ("bool" if isinstance(fill, bool) else "int32" if isinstance(fill, int) else None)
+            number = as_expr(fill)
+            own = own or (as_precise(number.dtype, self.default) if number.weak else number.dtype)
         kind = words.get("dtype", args[0] if args else None)
         dtype = own if kind is None else dtype_of(self.value(kind), self.default)
         for extent in (self.fixed(e, node) for e in shape):
@@ -171,12 +194,10 @@ class Calls(Arrays):
                 raise self.fault(
                     node, "the shape of an array depends on a counter or on data; make it as large as it gets"
                 )
-        return Allocation(shape, dtype, fill)
+        return Allocation(shape, dtype, fill, in_rows)
 
     def copied(self, own: Any) -> Any:
-        if not isinstance(own, Block):
-            return own
-        return Block(own.shape, own.element)
+        return Block(own.shape, own.element) if isinstance(own, Block) else own
 
     def method(self, base: Variable | Block, node: ast.Call) -> Any:
         assert isinstance(node.func, ast.Attribute)
@@ -201,6 +222,7 @@ class Calls(Arrays):
         """``a @ b``."""
         if not isinstance(a, Block) or not isinstance(b, Block):
             return elementwise(operator.mul, [a, b])
+        refuse_truths("@", [a, b])
         if len(a.shape) > 2 or len(b.shape) > 2:
             raise self.fault(node, "@ of more than two axes; write the loops")
         check_extents(a.shape[-1], b.shape[0])
@@ -246,10 +268,15 @@ class Calls(Arrays):
             for n in chosen:
                 count = count * own.shape[n]
             found = elementwise(lambda x: x / functions.cast(count, self.default), [found])
+        found = self._as_laid_out(found, args)
         if "keepdims" not in words or not self.value(words["keepdims"]):
             return found
         short = tuple(as_expr(1) if n in chosen else e for n, e in enumerate(own.shape))
-        return Block(short, lambda at: found.element([at[n] for n in rest]) if rest else found)
+        return Block(
+            short,
+            lambda at: found.element([at[n] for n in rest]) if rest else found,
+            is_laid_out=is_in_rows(own),
+        )
 
     @abstractmethod
     def summed(self, op: str, block: Block, count: int, node: ast.AST) -> Any:
@@ -257,7 +284,10 @@ class Calls(Arrays):
 
 
 def _is_library(target: Any) -> bool:
+    """Whether ``target`` is a library, or a function of one, and no value of the program."""
     if isinstance(target, ModuleType):
         return target.__name__.split(".")[0] in LIBRARIES
+    if isinstance(target, (Variable, Block, Expr)):
+        return False
     module = getattr(target, "__module__", None) or ("numpy" if isinstance(target, np.ufunc) else "")
     return module.split(".")[0] in LIBRARIES

@@ -10,8 +10,10 @@ from typing import Any
 from jaxte.frontends.loops.additions import Additions
 from jaxte.frontends.loops.expressions import BINARY, truth
 from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.truths import check_in_place, first_of
 from jaxte.frontends.loops.values import Block
 from jaxte.lang import functions
+from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.walk import reads_of
 from jaxte.sets.isl_text import is_decidable
@@ -39,6 +41,11 @@ class Choices(Additions):
             super().augmented(node)
             return
         number = self._one(self.value(node.value), node.value)
+        try:
+            first = first_of(self.block(chosen[0], node.target))
+            check_in_place(chosen[0].name, first.dtype, BINARY[type(node.op)](first, number))
+        except DefinitionError as error:
+            raise self.fault(node, str(error)) from None
         self._where(*chosen, lambda own: BINARY[type(node.op)](own, number), node.target)
 
     def _where(self, own: Variable, mask: Block, new: Callable[[Expr], Any], target: ast.expr) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jaxte.frontends.loops.expressions import Expressions
+from jaxte.frontends.loops.layout import is_in_rows, strides_of
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import Block, is_static
 from jaxte.lang import dtypes
@@ -56,6 +58,7 @@ class Elements(Expressions):
                 extents.append(extent)
             else:
                 own = self.value(entry)
+                own = self.listed(own, entry) if isinstance(own, tuple) else own
                 if isinstance(own, Block) or (isinstance(own, Variable) and own.shape):
                     own = self._positions(own, entries, entry)
                     extents += own.shape
@@ -79,9 +82,18 @@ class Elements(Expressions):
                 return base.element(indices)
             return self.read(base, indices, node)
 
-        is_gathered = any(isinstance(p, Block) for p in places)
-        variable = None if is_gathered else base if isinstance(base, Variable) else base.of
-        return Block(tuple(extents), element, variable) if extents else element(())
+        if not extents:
+            return element(())
+        whole = base if isinstance(base, Block) else self.block(base, node)
+        if any(isinstance(p, Block) for p in places):
+            return Block(tuple(extents), element, is_laid_out=is_in_rows(whole))
+        strides = strides_of(whole)
+        return replace(
+            whole,
+            shape=tuple(extents),
+            element=element,
+            strides=None if strides is None else _cut(strides, places),
+        )
 
     def _positions(self, own: Any, entries: Sequence[ast.expr], node: ast.expr) -> Block:
         """An array as an index, alone among indices that are numbers or slices."""
@@ -160,3 +172,16 @@ class Elements(Expressions):
             return first, step, normal((stop - first + (step - 1)) // step)
         first, stop = end(node.lower, extent - 1), end(node.upper, as_expr(-1))
         return first, step, normal((first - stop + (-step - 1)) // -step)
+
+
+def _cut(strides: Sequence[Expr], places: Sequence[Any]) -> tuple[Expr, ...]:
+    """The strides of a part of a block: ``places`` has an index, or the first position and the step, for each of its axes, and None for a new one."""
+    rest, found = list(strides), []
+    for place in places:
+        if place is None:
+            found.append(as_expr(0))
+            continue
+        step = rest.pop(0)
+        if isinstance(place, tuple):
+            found.append(normal(step * place[1]))
+    return tuple(found)

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from jaxte.frontends.loops.layout import elementwise, viewed
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.source import Written
-from jaxte.frontends.loops.values import Allocation, Block, elementwise, is_number, is_static
+from jaxte.frontends.loops.truths import computed
+from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Const, Expr, Read, as_expr
@@ -38,7 +40,7 @@ COMPARE: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ast.Eq: (operator.eq, functions.equal), ast.NotEq: (operator.ne, functions.not_equal),
 }  # fmt: skip
 _SIZES = ("shape", "size", "ndim")
-_DOUBLES = ("float64", "complex128")
+_WIDE = ("float64", "complex128", "int64")
 
 
 class Redo(Exception):
@@ -59,6 +61,8 @@ class Frame:
         homes: of names, how many choices by data hold all that the text says of them.
         around: the loops around the statement that is read, the outermost first.
         counting: the names that count them, and those that are written out.
+        is_called: whether another such function calls it.
+        evaluated: the expression, or the statement, that is evaluated.
     """
 
     text: Written
@@ -70,6 +74,28 @@ class Frame:
     homes: dict[str, int] = field(default_factory=dict)
     around: list[ast.For | ast.While] = field(default_factory=list)
     counting: list[str] = field(default_factory=list)
+    is_called: bool = False
+    evaluated: ast.AST | None = None
+
+    def evaluates(self, node: ast.AST) -> None:
+        """``node`` is what is evaluated: of a statement, what it evaluates before it does anything."""
+        match node:
+            case (
+                ast.Assign(value=own) | ast.AnnAssign(value=own) | ast.Expr(value=own) | ast.Return(value=own)
+            ):
+                self.evaluated = own
+            case ast.If(test=own) | ast.While(test=own) | ast.For(iter=own):
+                self.evaluated = own
+            case _:
+                self.evaluated = node
+
+    def beside(self, node: ast.AST) -> list[Any]:
+        """What the names stand for that are evaluated together with ``node``, outside of it; nothing where ``node`` is all."""
+        if self.evaluated is None:
+            return []
+        own = {id(n) for n in ast.walk(node)}
+        named = (n.id for n in ast.walk(self.evaluated) if isinstance(n, ast.Name) and id(n) not in own)
+        return [self.names[name] for name in named if name in self.names]
 
     def home(self, name: str, present: int) -> int:
         """How many of the ``present`` choices a variable lives within: of names that the text does not have, all."""
@@ -221,7 +247,9 @@ class Expressions(ABC):
     def block(self, variable: Variable, node: ast.AST) -> Block:
         """The whole of a variable."""
         shape = tuple(as_expr(e) for e in variable.shape)
-        return Block(shape, lambda at: self.read(variable, at, node), variable)
+        return Block(
+            shape, lambda at: self.read(variable, at, node), variable, is_laid_out=variable.is_laid_out
+        )
 
     # --- the kinds of expressions
 
@@ -233,8 +261,9 @@ class Expressions(ABC):
         if node.id in names:
             return names[node.id]
         if node.id in self.frame.ended:
-            if node.id in text.stores:
-                raise Redo((self.frame.number, node.id))
+            key = (self.frame.number, node.id)
+            if node.id in text.stores and key not in self.forced:
+                raise Redo(key)
             raise self.fault(node, self.frame.ended[node.id])
         if node.id in text.stores:
             raise self.fault(node, f"{node.id} is read before it is given a value; assign it first")
@@ -260,7 +289,7 @@ class Expressions(ABC):
                 return base.dtype
             if node.attr == "T":
                 own = self.as_operand(base, node.value)
-                return Block(own.shape[::-1], lambda at: own.element(list(at)[::-1]), own.of)
+                return viewed(own, own.shape[::-1], lambda at: list(at)[::-1])
             raise self.fault(node, f".{node.attr} of an array is no part of te.loops; {SPEAKS}")
         if isinstance(base, ModuleType) or not isinstance(base, (Expr, Tensor)):
             if isinstance(base, tuple):
@@ -280,7 +309,7 @@ class Expressions(ABC):
     def outside(self, value: Any, name: str) -> Variable:
         """The numbers of ``value``, which are the same at each call; NumPy's, doubles where nobody says otherwise, stay these beside doubles."""
         kind = str(np.asarray(value).dtype)
-        own = constant(value, name, kind if kind in _DOUBLES and self.default == "float64" else None)
+        own = constant(value, name, kind if kind in _WIDE and self.default == "float64" else None)
         key = ("outside", name, own.shape, np.asarray(value).tobytes())
         found = self.recorder.variable(key, name, own.shape, own.dtype, own)
         found.is_known()
@@ -296,7 +325,7 @@ class Expressions(ABC):
         if isinstance(a, tuple) or isinstance(b, tuple):
             return BINARY[type(node.op)](a, b)
         a, b = self.as_operand(a, node.left), self.as_operand(b, node.right)
-        found = elementwise(BINARY[type(node.op)], [a, b])
+        found = computed(node.op, BINARY[type(node.op)], [a, b])
         return normal(found) if isinstance(found, Expr) and is_static(found) else found
 
     def unary(self, node: ast.UnaryOp) -> Any:
@@ -305,7 +334,7 @@ class Expressions(ABC):
             return own
         if isinstance(node.op, ast.Not):
             return not own if not isinstance(own, Expr) else functions.logical_not(truth(own))
-        return elementwise(operator.neg if isinstance(node.op, ast.USub) else operator.invert, [own])
+        return computed(node.op, operator.neg if isinstance(node.op, ast.USub) else operator.invert, [own])
 
     def joined(self, node: ast.BoolOp) -> Any:
         """``and`` and ``or``, of which the later parts are evaluated only where the earlier ones leave it open."""

@@ -31,6 +31,7 @@ class Variable:
         initial: the argument that it holds at first; None for one that holds nothing.
         is_inferred: whether its dtype is that of what is written to it.
         home: how many choices by data, of those around its first statement, hold all that is said of it: where they leave it out, nobody reads it.
+        is_laid_out: whether NumPy has its elements row by row; else the order of its axes is not known.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Variable:
     initial: Tensor | None = None
     is_inferred: bool = True
     home: int = 0
+    is_laid_out: bool = True
     cell: Cell = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,6 +52,10 @@ class Variable:
     def is_known(self) -> None:
         """Its dtype is the one that it has, whatever is written to it."""
         self.is_inferred = False
+
+    def lies(self, in_rows: bool) -> None:
+        """What it is given stands row by row in NumPy's memory, or may not."""
+        self.is_laid_out = self.is_laid_out and in_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,7 +62,10 @@ class Ranges(Choices):
             if isinstance(listed, (tuple, list)):
                 self._over_list(node, listed)
                 return
-        node = over_positions(node) or node
+        own = over_positions(node)
+        if own is not None:
+            self._check_same_array(node)
+            node = own
         if not isinstance(node.target, ast.Name):
             raise self.fault(node.target, "the counter of a loop is one name, of range(...)")
         name = node.target.id
@@ -72,6 +75,13 @@ class Ranges(Choices):
             )
         lo, hi, step, most = self._range(node)
         self._over_range(node, name, (lo, hi, step), node.body, most)
+
+    def _check_same_array(self, node: ast.For) -> None:
+        """That no statement of a loop over an array gives its name another one: Python goes on with the first."""
+        over = {n.id for n in ast.walk(node.iter) if isinstance(n, ast.Name)}
+        for own in (n for statement in node.body for n in ast.walk(statement)):
+            if isinstance(own, ast.Name) and isinstance(own.ctx, ast.Store) and own.id in over:
+                raise self.fault(own, f"{own.id} is what the loop runs over; use another name here")
 
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> Block:
         """``[value for i in range(n)]`` as an array, of ``value`` at each position."""
@@ -116,7 +126,7 @@ class Ranges(Choices):
         if jumps_in(node.body):
             raise self.fault(node, "a loop over a list has no break or continue; write an if")
         before = dict(self.frame.names)
-        for value in values:
+        for value in self.settled(values, "listed", node.iter):
             self._give(node.target, value, node.iter)
             self.block_of(node.body)
         for own in ast.walk(node.target):

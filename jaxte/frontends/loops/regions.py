@@ -121,7 +121,7 @@ class Regions(Ranges):
         )
         held.is_known()
         span = self.frame.text.span(name)
-        self._over(
+        self.over(
             [as_expr(e) for e in own.shape],
             lambda at: self.recorder.assign(held, at, Read(placeholder, [*around, *at]), span),
         )
@@ -151,7 +151,7 @@ class Regions(Ranges):
         def element(at: list[Expr]) -> None:
             self.recorder.assign(held, at, element_of(value, at), span)
 
-        self._over([as_expr(e) for e in own.shape], element)
+        self.over([as_expr(e) for e in own.shape], element)
         return len(self.recorder.statements) - 1
 
 

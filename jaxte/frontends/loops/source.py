@@ -65,6 +65,16 @@ class Written:
         """Whether assignments give ``name`` other values, and none, nor a function that it is handed to, changes the array that it stands for."""
         return name in self.stores and not self._changes(name, ())
 
+    def is_computed_with_only(self, name: str) -> bool:
+        """Whether what ``name`` stands for is an operand or an element wherever it is read, so that no other name comes to stand for it, or for a part of it.
+
+        It may be returned where it is given another value outside of any ``if``.
+        """
+        around = {id(child): node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        reads = [n for n in ast.walk(self.tree) if isinstance(n, ast.Name) and n.id == name]
+        is_new = any(isinstance(n.ctx, ast.Store) and not _is_in_branch(n, around) for n in reads)
+        return all(_is_operand(n, around, is_new) for n in reads if isinstance(n.ctx, ast.Load))
+
     def _changes(self, name: str, callers: Sequence[object]) -> bool:
         """Whether the array that ``name`` stands for may be changed, by a statement or by a function that it is handed to."""
         changed = (
@@ -166,3 +176,31 @@ def written(function: Callable[..., Any]) -> Written:
     if not isinstance(tree, ast.FunctionDef):
         raise DefinitionError(f"te.loops of {name}: give a plain function, written with def")
     return Written(function, Source(name, text), with_one_return(tree))
+
+
+def _is_in_branch(node: ast.AST, around: Mapping[int, ast.AST]) -> bool:
+    """Whether an ``if`` is around ``node``."""
+    while id(node) in around:
+        node = around[id(node)]
+        if isinstance(node, ast.If):
+            return True
+    return False
+
+
+def _is_operand(node: ast.AST, around: Mapping[int, ast.AST], may_return: bool) -> bool:
+    """Whether a number or a new array is made of ``node``, or of the part of it that is taken; or whether it is returned, where it may be."""
+    if isinstance(around[id(node)], ast.Return):
+        return may_return
+    while True:
+        own, node = node, around[id(node)]
+        match node:
+            case ast.BinOp() | ast.UnaryOp() | ast.Compare() | ast.BoolOp() | ast.AugAssign():
+                return True
+            case ast.Assign(targets=[ast.Subscript()]):
+                return True
+            case ast.Subscript() if own is node.slice:
+                return True
+            case ast.Attribute() | ast.Subscript():
+                continue
+            case _:
+                return False

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from jaxte.frontends.loops.buffers import is_meant
 from jaxte.frontends.loops.expressions import Frame, Redo, said, truth
 from jaxte.frontends.loops.idioms import counted, exchanges
-from jaxte.frontends.loops.inner import Inner, inner
+from jaxte.frontends.loops.inner import Inner, InnerWritten, inner
 from jaxte.frontends.loops.program import Program, Variable
 from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.regions import Regions
 from jaxte.frontends.loops.source import Written
-from jaxte.frontends.loops.values import Block, as_precise, is_number, is_static
+from jaxte.frontends.loops.values import Allocation, Block, as_precise, is_number, is_static
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import promote
-from jaxte.lang.errors import DefinitionError
+from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Expr
 from jaxte.tensors.tensor import Tensor
 
@@ -60,11 +61,12 @@ def program_of(text: Written, arguments: Mapping[str, Any]) -> Program:
 
 
 def _default_of(arguments: Mapping[str, Any]) -> str:
-    """The dtype of floats: the widest of the arguments."""
-    kinds = [
-        (a.dtype, False) for a in arguments.values() if isinstance(a, Tensor) and dtypes.is_inexact(a.dtype)
-    ]
-    return dtypes.real_dtype(promote(kinds)[0]) if kinds else "float32"
+    """The dtype of floats: the widest of the arguments, that of doubles where there are wide integers alone."""
+    own = [a.dtype for a in arguments.values() if isinstance(a, Tensor)]
+    kinds = [(dtype, False) for dtype in own if dtypes.is_inexact(dtype)]
+    if not kinds:
+        return "float64" if "int64" in own or "uint64" in own else "float32"
+    return dtypes.real_dtype(promote(kinds)[0])
 
 
 class Reader(Regions):
@@ -80,7 +82,9 @@ class Reader(Regions):
         base: int = 0,
     ) -> None:
         number = recorder.new_number()
-        super().__init__(Frame(text, {}, {}, number, base, recorder.choices), recorder, default)
+        super().__init__(
+            Frame(text, {}, {}, number, base, recorder.choices, is_called=bool(callers)), recorder, default
+        )
         self.forced = forced
         self.callers = (*callers, text.function)
         self.returned: Any = None
@@ -141,8 +145,11 @@ class Reader(Regions):
                 )
 
     def _kept(self, value: Any, node: ast.AST, name: str) -> Variable:
+        value = self.settled(value, name, node) if isinstance(value, Allocation) else value
         if isinstance(value, Variable):
             return value
+        if not isinstance(value, Block) and not is_number(value):
+            raise self.fault(node, "a function returns arrays and numbers, and this is neither")
         return self.stored((self.frame.number, name), name, value, node)
 
     def bind(self, values: Mapping[str, Any]) -> None:
@@ -154,11 +161,26 @@ class Reader(Regions):
             elif isinstance(value, Variable) and not value.shape and name in self.frame.text.stores:
                 own = self.read(value, (), self.frame.text.tree)
                 self.frame.bind(name, self.stored(key, name, own, self.frame.text.tree))
-            elif isinstance(value, Variable) and self.frame.text.is_rebound_only(name):
+            elif isinstance(value, Variable) and self._is_of_our_own(name, value, values):
                 copy = self.block(value, self.frame.text.tree)
                 self.frame.bind(name, self.stored((*key, "copy"), name, copy, self.frame.text.tree))
             else:
                 self.frame.bind(name, value)
+
+    def _is_of_our_own(self, name: str, value: Variable, values: Mapping[str, Any]) -> bool:
+        """Whether a parameter may begin with a copy of its array, which its other values are written to: nobody else sees the one or the other."""
+        text = self.frame.text
+        if not text.is_rebound_only(name):
+            return False
+        if not self.frame.is_called:
+            return True
+        others = [own for other, own in values.items() if other != name]
+        if isinstance(text, InnerWritten):
+            names = text.around.names
+            named = {n.id for n in ast.walk(text.tree) if isinstance(n, ast.Name)} & set(names)
+            others += [names[own] for own in named]
+        is_seen = is_meant(value, others) or any(isinstance(own, Inner) for own in others)
+        return not is_seen and text.is_computed_with_only(name)
 
     # --- statements
 
@@ -172,6 +194,7 @@ class Reader(Regions):
             if self.has_returned:
                 raise self.fault(node, "nothing is executed after return; remove it")
             self.recorder.new_statement()
+            self.frame.evaluates(node)
             if isinstance(node, ast.Return):
                 if self.recorder.depth > self.frame.base:
                     raise self.fault(
@@ -189,6 +212,15 @@ class Reader(Regions):
                 self.statement(node)
 
     def statement(self, node: ast.stmt) -> None:
+        """Reads one statement; an error without a place is at it."""
+        try:
+            self._statement(node)
+        except JaxteError as error:
+            if "\n" in str(error):
+                raise
+            raise self.fault(node, str(error), DefinitionError) from None
+
+    def _statement(self, node: ast.stmt) -> None:
         match node:
             case ast.Pass():
                 return
@@ -239,7 +271,7 @@ class Reader(Regions):
     def function(self, node: ast.FunctionDef | ast.Lambda) -> Inner:
         """A function within the function."""
         try:
-            return inner(node, self.frame, self.value)
+            return inner(node, self.frame, lambda own: self.settled(self.value(own), "default", own))
         except DefinitionError as error:
             raise self.fault(node, str(error)) from None
 
@@ -258,22 +290,47 @@ class Reader(Regions):
         except TypeError as error:
             raise self.fault(node, str(error)) from None
         bound.apply_defaults()
+        existing, start = set(self.recorder.variables.values()), len(self.recorder.statements)
         reader = Reader(text, self.recorder, self.forced, self.default, self.callers, self.recorder.depth)
         reader.bind(bound.arguments)
         reader.block_of(text.tree.body)
+        self._check_result(reader, start, node)
+        self._check_order(existing & {s.variable for s in self.recorder.statements[start:]}, node)
         return reader.returned
+
+    def _check_result(self, reader: Reader, start: int, node: ast.Call) -> None:
+        """That what the function returns is no copy of an argument that it would return itself, as no iteration gave its name another array."""
+        for key, own in self.recorder.variables.items():
+            is_copy = (
+                isinstance(key, tuple) and isinstance(key[0], tuple) and key[0][0] == reader.frame.number
+            )
+            if not is_copy or key[0][-1] != "copy" or not is_meant(own, [reader.returned]):  # type: ignore[index]
+                continue
+            if sum(s.variable is own for s in self.recorder.statements[start:]) == 1:
+                raise self.fault(
+                    node, f"{own.name} of the function is its argument, or another array; return a .copy()"
+                )
+
+    def _check_order(self, changed: Iterable[Variable], node: ast.Call) -> None:
+        """That nothing is evaluated together with ``node`` that reads what its function has ``changed``: before or after that would be another number."""
+        beside = self.frame.beside(node)
+        for own in changed:
+            if is_meant(own, beside) or any(isinstance(value, Inner) for value in beside):
+                raise self.fault(
+                    node,
+                    f"{ast.unparse(node.func)} writes {own.name}, which may be read in the same expression; call it in a statement of its own, as in y = "
+                    f"{ast.unparse(node)}",
+                )
 
     def _argument(self, node: ast.expr, n: int) -> Any:
         own = self.value(node)
         if isinstance(own, Block):
-            if own.of is not None and isinstance(node, ast.Subscript):
-                raise self.fault(
-                    node,
-                    "a slice is handed to a function; hand over a .copy(), or the whole array and the index",
-                )
+            if own.of is not None:
+                return self.view(own, f"argument {n}", node)
             key = (self.frame.number, "argument", self.recorder.new_number())
             return self.stored(key, f"argument_{n}", own, node)
         if isinstance(own, Expr) and not is_static(own):
             key = (self.frame.number, "argument", self.recorder.new_number())
             return self.stored(key, f"argument_{n}", own, node)
-        return own
+        is_made = isinstance(own, (tuple, list, Allocation))
+        return self.settled(own, f"argument_{n}", node) if is_made else own

@@ -7,7 +7,9 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
-from jaxte.frontends.loops.arrays import MADE, Arrays, block_of, diagonal, product, reshaped, viewed
+from jaxte.frontends.loops.arrays import MADE, Arrays, block_of, diagonal, product, reshaped
+from jaxte.frontends.loops.layout import viewed
+from jaxte.frontends.loops.truths import refuse_truths
 from jaxte.frontends.loops.values import Block, element_of, place_of
 from jaxte.lang import dtypes, functions
 from jaxte.lang.errors import DefinitionError
@@ -59,6 +61,8 @@ def _einsum(reader: Arrays, node: Any, subscripts: Any, *operands: Any) -> Any:
         right = "".join(sorted(c for c in letters if left.count(c) == 1))
     if len(parts) != len(operands) or len(set(right)) < len(right) or not set(right) <= set(letters):
         raise DefinitionError(f"np.einsum of {len(operands)} arrays, and {subscripts!r} says something else")
+    if len(operands) > 1:
+        refuse_truths("np.einsum", operands)
     extents: dict[str, Expr] = {}
     for part, own in zip(parts, operands, strict=True):
         shape = own.shape if isinstance(own, Block) else ()

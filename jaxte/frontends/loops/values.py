@@ -44,20 +44,29 @@ class Block:
 
     Attributes:
         of: the variable that it is a view of.
+        strides: how many elements apart neighbours along each axis stand; None where they follow each other row by row.
+        is_laid_out: whether that is known.
+        is_read_only: whether NumPy refuses to write it.
+        is_copied_at_times: whether it is a view of some layouts and a copy of others, and nothing says of which this is one.
     """
 
     shape: tuple[Expr, ...]
     element: Callable[[Sequence[Expr]], Expr]
     of: Variable | None = None
+    strides: tuple[Expr, ...] | None = None
+    is_laid_out: bool = True
+    is_copied_at_times: bool = False
+    is_read_only: bool = False
 
 
 @dataclass(frozen=True)
 class Allocation:
-    """An array that is made: what it holds at first, nothing of ``np.empty``."""
+    """An array that is made: what it holds at first, nothing of ``np.empty``; one like another array is laid out as that."""
 
     shape: tuple[Any, ...]
     dtype: str | None
     fill: Any
+    in_rows: bool = True
 
 
 def is_number(value: Any) -> bool:
@@ -146,26 +155,21 @@ def element_of(value: Any, indices: Sequence[Expr]) -> Any:
     return value.element([as_expr(0) if is_one(e) else i for e, i in zip(value.shape, own, strict=True)])
 
 
-def elementwise(function: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """``function`` of numbers, or of the elements of blocks."""
-    if not any(isinstance(a, Block) for a in args):
-        return function(*args)
-    return Block(broadcast(args), lambda at: as_expr(function(*(element_of(a, at) for a in args))))
-
-
 def as_precise(dtype: str, default: str) -> str:
-    """``dtype``, of what has no width of its own as Python's numbers, in that of ``default``, a float."""
+    """``dtype``, of what has no width of its own as Python's numbers, in that of ``default``, a float: integers beside doubles are as wide as NumPy's."""
     if dtypes.is_complex(dtype):
         return dtypes.complex_dtype(default)
+    if dtypes.is_integer(dtype):
+        return "int64" if default == "float64" else dtype
     return default if dtypes.is_float(dtype) else dtype
 
 
 def dtype_of(value: Any, default: str) -> str:
-    """The dtype that an object of a program names; ``float`` and ``complex`` are as wide as ``default``."""
+    """The dtype that an object of a program names; ``float``, ``complex`` and ``int`` are as wide as ``default``."""
     if value is float or value is complex:
         return as_precise("float32" if value is float else "complex64", default)
     if value is int:
-        return "int32"
+        return as_precise("int32", default)
     if value is bool:
         return "bool"
     return dtypes.dtype_name(value)

@@ -1,0 +1,219 @@
+"""What a name stands for behind an assignment: an array itself, a view of one, a copy, one that is made anew, or a number."""
+
+from __future__ import annotations
+
+import ast
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jaxte.frontends.loops.buffers import Buffers, is_meant
+from jaxte.frontends.loops.layout import is_contiguous, is_in_rows
+from jaxte.frontends.loops.program import Variable
+from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
+from jaxte.lang.expr import Expr, Read, as_expr
+from jaxte.lang.walk import reads_of
+from jaxte.sets.affine import normal
+from jaxte.tensors.shapes import check_shape
+
+_COPY = "write .copy() behind it"
+
+
+class Names(Buffers):
+    """Reads assignments of names."""
+
+    @abstractmethod
+    def put(self, target: ast.expr, value: Any, node: ast.expr) -> None:
+        """``target = value``."""
+
+    @abstractmethod
+    def may_read(self, value: Block, own: Variable) -> bool:
+        """Whether elements of ``value`` are those of ``own``."""
+
+    @abstractmethod
+    def over(self, shape: Sequence[Expr], body: Callable[[list[Expr]], None]) -> None:
+        """Loops over the elements of a block."""
+
+    @abstractmethod
+    def home(self, name: str) -> int:
+        """Within how many choices by data a variable of this ``name`` lives."""
+
+    def unpacked(self, target: ast.Tuple | ast.List, value_node: ast.expr) -> None:
+        value = self.value(value_node)
+        if isinstance(value, Variable) or not isinstance(value, tuple) or len(value) != len(target.elts):
+            raise self.fault(
+                target, f"{len(target.elts)} names are assigned, and the other side is not as many values"
+            )
+        if self.exchanged(target.elts, value, value_node):
+            return
+        nodes = _parts(value_node, len(value))
+        kept = []
+        for n, own in enumerate(value):
+            if isinstance(own, Variable) and not own.shape:
+                own = self.read(own, (), value_node)
+            is_view = isinstance(own, Block) and own.of is not None
+            if (isinstance(own, Block) and not is_view) or (isinstance(own, Expr) and not is_static(own)):
+                key = (
+                    self.frame.number,
+                    "part",
+                    n,
+                    value_node.lineno,
+                    value_node.col_offset,
+                    self.recorder.loops,
+                )
+                held = self.stored(key, f"part_{n}", own, value_node)
+                own = held if isinstance(own, Block) else self.read(held, (), value_node)
+                if isinstance(own, Variable) and not self._is_handed_on(target.elts[n], value):
+                    own = self.elements(own, value_node)
+            kept.append((own, nodes[n] if is_view else value_node))
+        for own_target, (own, node) in zip(target.elts, kept, strict=True):
+            self.put(own_target, own, node)
+
+    def _is_handed_on(self, target: ast.expr, values: Sequence[Any]) -> bool:
+        """Whether the array of ``target`` is among ``values``, so that another name takes it and nothing is written to it."""
+        own = self.frame.names.get(target.id) if isinstance(target, ast.Name) else None
+        return isinstance(own, Variable) and any(v is own for v in values)
+
+    def put_name(self, target: ast.Name, value: Any, node: ast.expr) -> None:
+        name, names = target.id, self.frame.names
+        key = (self.frame.number, name)
+        if isinstance(value, Allocation):
+            names[name] = self.made((*key, target.lineno, target.col_offset), name, value, target)
+            return
+        if isinstance(value, Variable) and not value.shape:
+            value = self.read(value, (), node)
+        if isinstance(value, Block):
+            is_seen = value.of is not None and is_meant(value.of, self._others(name))
+            is_view = is_seen or isinstance(node, ast.Subscript) or not isinstance(names.get(name), Variable)
+            if value.of is not None and (is_view or self._is_seen_outside(value.of)):
+                names[name] = self.view(value, name, node)
+                return
+            own = names.get(name)
+            if isinstance(own, Variable) and self._is_own(own, value.shape) and self._keeps_dtype(own, value):
+                own.lies(is_in_rows(value) if value.of is None else is_contiguous(value))
+                self.put_block(self.block(own, target), value, target)
+                return
+            names[name] = self.stored((*key, target.lineno, target.col_offset), name, value, target)
+            return
+        if is_number(value):
+            if is_static(value) and (self.frame.number, "known", name) in self.forced:
+                names[name] = value
+                return
+            single = self.frame.text.stores.get(name, 0) == 1 and key not in self.forced
+            if single and (is_static(value) or not reads_of(value)):
+                names[name] = value
+                return
+            own = names.get(name)
+            if isinstance(own, Variable) and not own.shape and own.initial is None:
+                self.recorder.assign(own, (), value, self.frame.text.span(target))
+                return
+            names[name] = self.stored(key, name, value, target)
+            return
+        value = self.settled(value, name, node)
+        others = self._others(name)
+        shared = isinstance(value, Variable) and any(own is value for own in others)
+        if self.recorder.depth > self.frame.base and (shared or (name in names and names[name] is not value)):
+            raise self.fault(
+                target, f"{name} stands for another object within a loop or an if; use another name"
+            )
+        names[name] = value
+
+    def _is_seen_outside(self, variable: Variable) -> bool:
+        """Whether who calls the function sees what is written to ``variable``."""
+        is_changed = variable.initial is not None and not self.frame.text.has_result
+        return is_changed or not self.is_ours(variable)
+
+    def view(self, value: Block, name: str, node: ast.AST) -> Block:
+        """``value``, a part of an array that ``name`` stands for from here on: at the same place, whatever is written."""
+        assert value.of is not None
+        if value.is_copied_at_times:
+            raise self.fault(
+                node,
+                f"whether NumPy makes {name} a view of {value.of.name} or a copy is not known here; {_COPY}",
+            )
+        if not _is_at_counters(value):
+            raise self.fault(
+                node,
+                f"{name} would be a view of {value.of.name} at a position that is data; {_COPY}, or index {value.of.name} itself",
+            )
+        return value
+
+    def settled(self, value: Any, name: str, node: ast.AST) -> Any:
+        """``value`` as it is now, which ``name``, or a list that it stands for, holds whatever is written from here on; arrays and views stay what they are."""
+        if isinstance(value, (tuple, list)):
+            return tuple(self.settled(own, name, node) for own in value)
+        if isinstance(value, Block) and value.of is not None:
+            return self.view(value, name, node)
+        if isinstance(value, Variable) and not value.shape:
+            value = self.read(value, (), node)
+        if isinstance(value, Allocation):
+            return self.made(self._anew(name), name, value, node)
+        if isinstance(value, Block):
+            return self.stored(self._anew(name), name, value, node)
+        if isinstance(value, Expr) and reads_of(value):
+            return self.read(self.stored(self._anew(name), name, value, node), (), node)
+        return value
+
+    def _anew(self, name: str) -> tuple[object, ...]:
+        """A key that no other variable has."""
+        return (self.frame.number, "held", name, self.recorder.new_number())
+
+    def _keeps_dtype(self, variable: Variable, value: Block) -> bool:
+        """Whether ``value`` is of the dtype of ``variable``; within a loop, that is of the dtype at which both meet."""
+        first = as_expr(value.element([as_expr(0) for _ in value.shape]))
+        if self.recorder.depth > self.frame.base:
+            self.recorder.meets(variable, first)
+            return True
+        return first.dtype == variable.dtype
+
+    def _is_own(self, variable: Variable, shape: Sequence[Expr]) -> bool:
+        """Whether an array of this ``shape`` that a statement makes anew may take the place of ``variable``, which no other name stands for."""
+        if len(variable.shape) != len(shape) or not shape:
+            return False
+        extents = zip(variable.shape, shape, strict=True)
+        alike = all(normal(as_expr(a) - b) is as_expr(0) for a, b in extents)
+        names = list(self.frame.names.values())
+        held = sum(is_meant(variable, [own]) for own in names)
+        return self.is_made_here(variable) and alike and held == 1
+
+    def made(self, key: tuple[object, ...], name: str, value: Allocation, node: ast.AST) -> Variable:
+        """A new array, which holds nothing yet, or the same number everywhere."""
+        shape = check_shape(value.shape, name)
+        kind = value.dtype or self.default
+        own = self.recorder.variable(self._free(key, shape, name), name, shape, kind, home=self.home(name))
+        own.is_known()
+        own.lies(value.in_rows)
+        if value.fill is not None:
+            span = self.frame.text.span(node)
+            fill = value.fill
+            self.over([as_expr(e) for e in shape], lambda at: self.recorder.assign(own, at, fill, span))
+        return own
+
+    def _free(
+        self, key: tuple[object, ...], shape: Sequence[Any], name: str, value: Block | None = None
+    ) -> object:
+        """The key of an array that ``name`` is given. That of a reading before of the same text, in a loop that is written out, may be another name's, or read by ``value``."""
+        others = self._others(name)
+        found, number = (key, shape), 0
+        while (own := self.recorder.variables.get(found)) is not None and (
+            is_meant(own, others) or (value is not None and self.may_read(value, own))
+        ):
+            number += 1
+            found = ((*key, number), shape)
+        return found
+
+    def _others(self, name: str) -> list[Any]:
+        """What all names but ``name`` stand for."""
+        return [own for other, own in self.frame.names.items() if other != name]
+
+
+def _is_at_counters(view: Block) -> bool:
+    """Whether a part of an array stands at positions that no statement changes."""
+    element = view.element([as_expr(0) for _ in view.shape])
+    return isinstance(element, Read) and not any(map(reads_of, element.indices))
+
+
+def _parts(node: ast.expr, count: int) -> list[ast.expr]:
+    """The expressions of ``count`` values: those of a tuple, or ``node`` for each."""
+    is_listed = isinstance(node, (ast.Tuple, ast.List)) and len(node.elts) == count
+    return list(node.elts) if is_listed else [node] * count  # type: ignore[attr-defined]
