@@ -93,7 +93,9 @@ class StructuredJacobian:
         self.axes = tuple(axes)
         self.terms = tuple(terms)
         self.shape: tuple[int, ...] = tuple(map(_known, (*output.shape, *input.shape)))
-        self.values = [_value(self.axes, term, f"d{output.name}_{n}") for n, term in enumerate(self.terms)]
+        self.values = [
+            _value(self.axes, term, f"d{output.name}_{n}", input.dtype) for n, term in enumerate(self.terms)
+        ]
         self._assemble()
 
     @property
@@ -272,12 +274,11 @@ def _add(terms: list[Term], new: Term | None) -> None:
     terms.append(new)
 
 
-def _value(axes: Sequence[Axis], term: Term, name: str) -> Compute:
-    """The values of ``term`` as a tensor."""
+def _value(axes: Sequence[Axis], term: Term, name: str, dtype: str) -> Compute:
+    """The values of ``term`` as a tensor of ``dtype``, which is that of the dense Jacobian: numbers alone have none of their own."""
     own = [Axis(a.name, 0, a.hi) for a in (*axes, *term.axes)]
     table: dict[Expr, Expr] = dict(zip((*axes, *term.axes), own, strict=True))
     value = guard(conjunction(term.conditions), term.value)
-    dtype = value.dtype if not value.weak else "float32"
     return Compute(name, own, cast(substitute(value, table), dtype))
 
 

@@ -17,6 +17,7 @@ x = te.placeholder((6,), name="x")
 A = te.placeholder((4, 6), name="A")
 k = te.reduce_axis((0, 6), "k")
 twice = te.function(lambda x: te.compute(lambda i: 2 * x[i]))
+shaped = te.function(lambda x: te.compute(x.shape, lambda i: 2 * x[i]))
 ONES = np.ones(6, "float32")
 
 
@@ -65,6 +66,9 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: te.testing.check_grads(twice, (ONES,), order=0), r"is 0; give 1, 2"),
     (lambda: te.draw.reads(2 * x, x, "a"), r"has no element at 'a'"),  # type: ignore[arg-type]
     (lambda: twice(3), r"static and stay as they are, also within lists: give an array"),
+    (lambda: shaped([1.0, 2.0]), r"list \[1.0, 2.0\] has no shape: numbers, .* static and stay as they are"),
+    (lambda: shaped(None), r"None has no shape: numbers, .* static and stay as they are"),
+    (lambda: te.choose(x[0], (1, 2)), r"the index of te.choose is .* of dtype float32; give an integer"),
     (lambda: twice(ONES, ONES), "too many positional arguments"),
     (lambda: te.evaluate(2 * x, {x: np.ones(6)}), r"float64, but 64-bit types are off .* \.astype"),
     (lambda: row(lambda i: te.sum(A[i, k])), r"pass over=te\.axis"),

@@ -76,7 +76,7 @@ class SparseJacobian:
             )
         own = self.structure
         if not own.nnz:
-            return jnp.zeros((0,), own.output.dtype)
+            return jnp.zeros((0,), own.input.dtype)
         strong = [
             jax.lax.convert_element_type(jnp.asarray(a), t.dtype)
             for a, t in zip(arrays, self.inputs, strict=True)

@@ -91,7 +91,12 @@ def is_traced(leaf: Any) -> bool:
 
 
 def _if_likely(leaf: Any) -> Any:
-    return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f" else leaf
+    return jnp.asarray(leaf) if is_floats(leaf) else leaf
+
+
+def is_floats(leaf: Any) -> bool:
+    """Whether a leaf of the arguments is an array of NumPy of floats, those of 16 bits that NumPy itself has not among them."""
+    return isinstance(leaf, np.ndarray) and jnp.issubdtype(leaf.dtype, jnp.floating)
 
 
 def _called(f: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from jax.tree_util import tree_leaves
 
 from jaxte.bridge.primitive.lazy import PickledByName
 from jaxte.frontends.jaxpr.raised import Raised
-from jaxte.frontends.jaxpr.traced import Fingerprint, Traced, fingerprint, is_traced
+from jaxte.frontends.jaxpr.traced import Fingerprint, Traced, fingerprint, is_floats, is_traced
 from jaxte.frontends.sparse.pattern import coloured, defined, identity, is_pulled, nothing
 from jaxte.frontends.sparse.propagation import Asked, propagated
 from jaxte.lang.errors import ArgumentError
@@ -97,12 +97,13 @@ class SparseDerivative(PickledByName, Generic[R_co]):
             )
         before = [leaf for arg in args[: n % len(args)] for leaf in tree_leaves(arg)]
         (leaf, *more) = tree_leaves(args[n]) or [None]
-        if more or not (is_traced(leaf) or isinstance(leaf, np.ndarray)) or leaf.dtype.kind != "f":
+        of_jax = is_traced(leaf) and jnp.issubdtype(leaf.dtype, jnp.floating)
+        if more or not (of_jax or is_floats(leaf)):
             raise ArgumentError(
                 f"a sparse derivative of {name} is by one array of floats, and argument {n} is none; name another with argnums=, or "
                 "ravel a tree of arrays with jax.flatten_util.ravel_pytree"
             )
-        return sum(is_traced(x) or (isinstance(x, np.ndarray) and x.dtype.kind == "f") for x in before)
+        return sum(is_traced(x) or is_floats(x) for x in before)
 
     def _check(self, traced: Traced, number: int) -> None:
         avals = [v.aval for v in traced.closed.jaxpr.outvars]

@@ -8,7 +8,8 @@ from typing import Any, overload
 import numpy as np
 
 from jaxte.lang.checks import described, wants_arguments
-from jaxte.lang.errors import ArgumentError, DefinitionError
+from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
 from jaxte.lang.expr import Axis, Const, Expr, ScalarLike, apply, as_expr
 from jaxte.lang.functions.numbers import ArrayT, Number, Result
 from jaxte.lang.operators import NOT_EQUAL, Operand
@@ -70,6 +71,7 @@ def choose(index: Expr | int, choices: Sequence[ScalarLike]) -> Expr:
 
     Raises:
         DefinitionError: no choices, or an axis that is longer than they are many.
+        DtypeError: an index that is no integer.
 
     In an index it makes strides and offsets that differ from one position to the next. A dilation of its own for
     each head of sliding-window attention:
@@ -82,6 +84,10 @@ def choose(index: Expr | int, choices: Sequence[ScalarLike]) -> Expr:
     """
     if not isinstance(index, Operand) and not hasattr(index, "__index__"):
         raise ArgumentError(f"the index of te.choose is {described(index)}; give an index expression")
+    if isinstance(index, Operand) and is_inexact(index.dtype):
+        raise DtypeError(
+            f"the index of te.choose is {described(index)} of dtype {index.dtype}; give an integer, as te.cast(..., 'int32') makes one"
+        )
     listed = list(choices) if isinstance(choices, (list, tuple, np.ndarray, range)) else None
     if listed is None:
         raise ArgumentError(

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from jaxte.lang.checks import counted
+from jaxte.lang.checks import counted, described
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.tensors.tensor import Tensor
@@ -35,6 +35,10 @@ _NO_TENSOR = (
 )
 
 
+_STATIC = (bool, int, float, complex, str, list, tuple, type(None))
+_OF_ARRAYS = ("shape", "ndim", "size", "dtype")
+
+
 def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What ``fn``, which the user wrote, returns for Tensors or axes."""
     try:
@@ -47,6 +51,13 @@ def evaluated(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         raise DefinitionError(
             "an array of JAX is read at an index of a definition, which has no value yet; arrays that a definition reads, traced ones too, "
             f"are arguments of its te.function, or te.placeholder in a graph; numbers that are known are te.constant. JAX says: {error}"
+        ) from error
+    except AttributeError as error:
+        if not isinstance(error.obj, _STATIC) or error.name not in _OF_ARRAYS:
+            raise
+        raise DefinitionError(
+            f"{described(error.obj)} has no {error.name}: numbers, strings and None among the arguments of a te.function are static and stay as "
+            "they are, also within lists: give an array, jnp.asarray([1.0, 2.0])"
         ) from error
     except (TypeError, ValueError) as error:
         if any(said in str(error) for said in _NO_TENSOR):

@@ -210,3 +210,22 @@ def test_results_and_arguments_without_elements(f: Callable[[Any], Any], size: i
         assert te.diagonal(f)(x).shape == x.shape
     hessian = te.hessian(lambda x: jnp.sum(f(x)), sparse=True)(x)
     np.testing.assert_allclose(hessian.todense(), jax.hessian(lambda x: jnp.sum(f(x)))(x))
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+@pytest.mark.parametrize("given", [jnp.asarray, np.asarray])
+def test_elements_have_the_dtype_of_the_argument(dtype: str, given: Any, x64: None) -> None:
+    """Those that are numbers alone, 0.1 among them, too; arrays of NumPy of any floats are arrays."""
+    x = given(jnp.arange(4).astype(dtype))
+    f = lambda scale, u: scale * (0.1 * u + 0.3 * jnp.roll(u, 1))  # noqa: E731
+    for argument, scale in ((0.5, 0.5), (x, x)):
+        dense = jax.jacobian(f, 1)(argument, jnp.asarray(x))
+        found = te.jacobian(f, argnums=1, sparse=True)(scale, x)
+        assert found.dtype == te.diagonal(f, 1)(scale, x).dtype == dense.dtype == dtype
+        tolerance = float(jnp.finfo(dtype).eps)
+        np.testing.assert_allclose(*(np.asarray(a, "float64") for a in (found.todense(), dense)), tolerance)
+    mixed = lambda u: u**2 + jnp.roll(u, 1)  # noqa: E731
+    assert te.jacobian(mixed, sparse=True)(x).dtype == te.diagonal(mixed)(x).dtype == dtype
+    energy = lambda u: jnp.sum(0.1 * u * u)  # noqa: E731
+    assert te.hessian(energy, sparse=True)(x).dtype == dtype
+    np.testing.assert_array_equal(te.hessian(energy, sparse=True)(x).data, jnp.full(4, 0.2, dtype))
