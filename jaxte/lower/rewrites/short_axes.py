@@ -16,10 +16,12 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from jaxte.autodiff.terms.rounding import has_same_bits
 from jaxte.lang.divisions import Remainder, division
+from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.operators import COMPARISONS, EQUAL, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, postorder, reads_of, rewrite, substitute
 from jaxte.lower.arrays.products import OPS
 from jaxte.lower.cost.general import is_contraction
@@ -147,9 +149,19 @@ def few_positions(
     """
     every = set(dims_of(expr))
     short = [d for d in reduced if d in every and is_short(d)]
-    if not short or isinstance(expr, (Read, Const)):
+    if not short or isinstance(expr, (Read, Const)) or asks_rounded(expr):
         return None
     return None if any(set(dims_of(read)) == every for read in reads_of(expr)) else short[0]
+
+
+def asks_rounded(expr: Expr) -> bool:
+    """Whether ``expr`` compares what XLA rounds in another way at single positions than in a loop over all.
+
+    Another part of a gradient may ask the same in a loop. The two have to agree where what is compared is nearly equal, as a product of a row with
+    itself and its norms: what flows back to both cancels there.
+    """
+    asked = [n for n in postorder(expr) if isinstance(n, Call) and n.op in COMPARISONS]
+    return not all(has_same_bits(a) for n in asked for a in n.args if is_inexact(a.dtype))
 
 
 def term_at(node: Reduce, table: Mapping[Expr, Expr]) -> Expr:

@@ -24,7 +24,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.shifted_axes import is_far_shorter, is_product_beside
 from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
-from jaxte.lower.rewrites.short_axes import is_short
+from jaxte.lower.rewrites.short_axes import asks_rounded, is_short
 from jaxte.lower.rules.by_columns import by_columns, combined, reduced_call
 from jaxte.lower.rules.einsum import contraction
 from jaxte.lower.rules.einsum_operands import Job, dims_under, guard_dims
@@ -253,7 +253,7 @@ def _short(job: Job, scope: Scope) -> Axis | None:
     """
     dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
     every = frozenset().union(*dims)
-    if every not in dims:
+    if every not in dims or any(asks_rounded(f.expr) for f in job.factors):
         return None
     for dim in job.reduced:
         shared = all(map(is_short, job.reduced)) and any(dim in own and own != every for own in dims)

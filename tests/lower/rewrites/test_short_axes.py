@@ -12,6 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte.tensors.tensor import Tensor
+from tests.single_operations import run_by_xla
 
 
 def draw(*shapes: tuple[int, ...]) -> list[np.ndarray]:
@@ -183,3 +184,32 @@ def test_other_products_stay_apart(weights: Any, shape: tuple[int, ...], order: 
         own[2] = draw((3, 8, 5))[0]
     assert forward(mixed(weights), own).count("jnp.einsum(") == 3
     agree(mixed(weights), plain_mixed(order), own)
+
+
+@pytest.mark.parametrize("raised", [False, True])
+def test_what_is_compared_after_several_roundings_is_compared_in_one_loop(raised: bool) -> None:
+    """Cosines of rows with themselves are 1 but for rounding. What flows back to a product and to its norms cancels, if both are held or neither."""
+
+    def cosines(x: Tensor) -> Tensor:
+        n, d = x.shape
+        c = te.reduce_axis((0, d), "c")
+        norm = te.compute((n,), lambda i: te.sqrt(te.sum(x[i, c] ** 2, axis=c)), "norm")
+        dots = te.compute((n, n), lambda i, j: te.sum(x[i, c] * x[j, c], axis=c), "dots")
+        return te.compute((n, n), lambda i, j: te.clip(dots[i, j] / norm[i] / norm[j], -1, 1), "cosines")
+
+    def plain(x: Any) -> Any:
+        norm = jnp.sqrt(jnp.sum(x**2, 1))
+        return x @ x.T / norm[:, None] / norm
+
+    weights = jnp.arange(9, dtype="float32").reshape(3, 3) % 5
+    clipped = lambda x: jnp.sum(weights * jnp.sin(jnp.clip(plain(x), -1, 1)))  # noqa: E731
+    fn = te.function(cosines)
+    own = te.adjoint(clipped, everything=True) if raised else lambda x: jnp.sum(weights * jnp.sin(fn(x)))
+    for seed in range(4):
+        x = jnp.asarray(np.random.default_rng(seed).normal(size=(3, 7)), "float32")
+        wanted = jax.grad(lambda x: jnp.sum(weights * jnp.sin(plain(x))))(
+            x
+        )  # which is that of a clip at 1, too
+        with run_by_xla():
+            found = jax.jit(jax.grad(own))(x)
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
