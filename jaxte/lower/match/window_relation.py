@@ -24,7 +24,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from math import lcm
+from math import gcd, lcm
+
+import numpy as np
 
 from jaxte.lang.budget import remembered
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Var, as_expr, conjunction
@@ -50,7 +52,7 @@ from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.conditions import positive
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import nonnegative_forms
-from jaxte.sets.tabulate import evaluate_index
+from jaxte.sets.tabulate import values_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +207,12 @@ def _relate_reads(
     ends: tuple[Expr | None, ...],
     guards: tuple[Expr, ...],
 ) -> Relation | None:
-    points, rows = IntegerSet(axes, guards), []
-    for point in islice(points.points(), _MOST_SAMPLES):
-        at: dict[Expr, int] = dict(zip(axes, point, strict=True))
-        rows.append([evaluate_index(x_index, at), evaluate_index(k_index, at), point[0], 1])
-    coefficients = _coefficients(rows)
+    points = IntegerSet(axes, guards)
+    tried = np.array([*islice(points.points(), _MOST_SAMPLES)]).reshape(-1, len(axes))
+    at: dict[Expr, np.ndarray] = dict(zip(axes, tried.T, strict=True))
+    columns = (values_at(x_index, at), values_at(k_index, at), tried[:, 0], np.ones(()))
+    rows = np.stack([np.broadcast_to(column, tried[:, 0].shape) for column in columns], -1).astype(int)
+    coefficients = _coefficients(rows.tolist())
     if coefficients is None:
         return None
     x, k = Form(linear(x_index), (), *ends[:2]), Form(linear(k_index), (), *ends[2:])
@@ -237,28 +240,32 @@ def is_digit(form: Form) -> bool:
 
 def _only_relation(rows: Sequence[Sequence[int]]) -> list[int] | None:
     """The integer vector orthogonal to all ``rows`` of four, if it is unique up to a factor."""
-    basis: list[tuple[int, list[Fraction]]] = []  # pivot column and row, reduced
+    basis: list[tuple[int, list[int]]] = []  # pivot column and row, which has 0 at all other pivots
     for row in rows:
-        current = [Fraction(v) for v in row]
+        current = [*row]
         for pivot, known in basis:
-            current = [v - current[pivot] * w for v, w in zip(current, known, strict=True)]
+            current = _without(current, known, pivot)
         lead = next((n for n, v in enumerate(current) if v), None)
         if lead is None:
             continue
-        current = [v / current[lead] for v in current]
-        basis = [
-            (pivot, [v - known[lead] * w for v, w in zip(known, current, strict=True)])
-            for pivot, known in basis
-        ]
+        basis = [(pivot, _without(known, current, lead)) for pivot, known in basis]
         basis.append((lead, current))
         if len(basis) > 3:
             return None
     if len(basis) != 3:
         return None
     (free,) = set(range(4)) - {pivot for pivot, _ in basis}
-    vector = [Fraction(0)] * 4
-    vector[free] = Fraction(1)
-    for pivot, known in basis:
-        vector[pivot] = -known[free]
-    scale = lcm(*(v.denominator for v in vector))
-    return [int(v * scale) for v in vector]
+    scale = lcm(*(known[pivot] for pivot, known in basis))
+    vector = {pivot: -known[free] * scale // known[pivot] for pivot, known in basis} | {free: scale}
+    shared = gcd(*vector.values())
+    return [vector[n] // shared for n in range(4)]
+
+
+def _without(row: list[int], known: Sequence[int], pivot: int) -> list[int]:
+    """A multiple of ``row`` less one of ``known``, so that it is 0 at ``pivot``."""
+    if not row[pivot]:
+        return row
+    own, other = row[pivot], known[pivot]
+    found = [other * v - own * w for v, w in zip(row, known, strict=True)]
+    shared = gcd(*found) or 1
+    return [v // shared for v in found]
