@@ -36,7 +36,14 @@ def laplacian(x: Any, w: Any, v: Any) -> Any:
     return jnp.mean(jax.vmap(lambda p: jnp.trace(jax.hessian(network)(p)))(x) ** 2)
 
 
+def prediction_error(x: Any, a: Any) -> Any:
+    """A product of windows with a vector, of whose rows most of the time is spent: sums over the windows take less."""
+    past = jnp.stack([x[:, 16 - k - 1 : -k - 1] for k in range(16)], -1)
+    return jnp.mean(jnp.log1p((x[:, 16:] - past @ a) ** 2))
+
+
 RAISED = {
+    "an error of predictions": (prediction_error, ((32, 2048), (16,))),
     "a Laplacian of a network": (laplacian, ((128, 32), (32, 64), (64, 1))),
     "tensor square": (tensor_square, ((16000, 3, 3), (16000, 3, 3))),
     "histogram": (histogram, ((12000,), (12000,))),

@@ -136,7 +136,8 @@ def _product(own: Operation) -> Amounts:
     elif batch > 1 and inner < _LEAST_INNER and each < _SMALL_PRODUCT:
         work = {"called": float(batch)}
     else:
-        work = {"product": flops, "product_row": float(batch * rows)}
+        of_vector = batch == 1 and min(rows, columns) == 1  # which a sum over windows may do in its place
+        work = {"product": flops, "vector_row" if of_vector else "product_row": float(batch * rows)}
     laid_out = 0.0
     for array, over, shared in ((x, left, batch_left), (y, right, batch_right)):
         free = [d for d in range(len(array.shape)) if d not in over and d not in shared]

@@ -2,7 +2,8 @@
 
 A loop begins at an operation that has to be an array, and takes in what it reads as long as that may be computed again for each of its
 readers: nothing dear is computed twice, and nothing is written into one loop more than fifteen times, once for each place that it is read
-at. So a sum of shifted reads of sums of shifted reads computes the inner ones for every way along which they are read. Large sums and extrema
+at. So a sum of shifted reads of sums of shifted reads computes the inner ones for every way along which they are read. What is made of several
+arrays is computed once for all readers where not all of them can take it in. Large sums and extrema
 are done by a routine, which takes in what is computed for it alone, without choices: all else that it reads is an array.
 """
 
@@ -27,6 +28,7 @@ from jaxte.bridge.price.operations import Array, Operation
 
 _MOST_WRITTEN = 15  # copies of an operation in the text of one loop
 _LEAST_REDUCED = 4096  # elements, of more of which floats are reduced by a routine
+_MOST_BETWEEN = 200  # operations between an array and its last reader that are looked through
 _Place = tuple[
     Operation, int
 ]  # who reads at other positions than its own, by which operand; -1 for the loop itself
@@ -120,20 +122,26 @@ def loops(order: Sequence[Operation]) -> list[Loop]:
     readers = {own: {reader for a in own.outputs for reader, _ in a.readers} for own in order}
     fusable = frozenset([own for own in order if _may_be_fused(own)])
     by_routine = frozenset([own for own in fusable if own.name in TAKEN_BY_ROUTINE and not _is_choice(own)])
+    once = frozenset([own for own in fusable if _is_once(own, fusable)])
     found = []
     for own in reversed(order):
         needed = bool(readers[own]) or any(a.is_result for a in own.outputs)
         number = own.made.size <= 1 and own.name not in REDUCTIONS if own.outputs else True
         if own.name in FUSED and needed and not own.is_known and not number:
             loop = Loop(own)
-            _fuse(loop, readers, by_routine if loop.is_routine else fusable)
+            _fuse(loop, readers, by_routine if loop.is_routine else fusable, once)
             found.append(loop)
             _settle(loop, readers)
     return found
 
 
-def _fuse(loop: Loop, readers: dict[Operation, set[Operation]], fusable: frozenset[Operation]) -> None:
-    """Takes in what the root reads of ``fusable``, the last first, so that all of its readers are in."""
+def _fuse(
+    loop: Loop,
+    readers: dict[Operation, set[Operation]],
+    fusable: frozenset[Operation],
+    once: frozenset[Operation],
+) -> None:
+    """Takes in what the root reads of ``fusable``, the last first, so that all of its readers are in; what is computed ``once`` only with all readers."""
     seen: set[Operation] = set()
     waiting: list[tuple[int, Operation]] = []
 
@@ -151,7 +159,8 @@ def _fuse(loop: Loop, readers: dict[Operation, set[Operation]], fusable: frozens
         _, own = heappop(waiting)
         places = {} if loop.writes_into(own.made) else loop.places(own)
         written = sum([loop.written[reader] for reader, _ in places])
-        if places and _is_taken(own, loop, places, written, readers[own]):
+        others = own.made.is_result or not readers[own] <= loop.times.keys()
+        if places and _is_taken(own, loop, places, written, others, own in once):
             loop.take(own, places, written)
             taken = own
 
@@ -162,7 +171,13 @@ def _may_be_fused(own: Operation) -> bool:
         return False
     if own.is_known or len(own.outputs) != 1:
         return False
-    return own.name not in JOINS or own.params.get("dimension", 0) != len(own.made.shape) - 1
+    return own.name not in JOINS or _joined_along(own) != len(own.made.shape) - 1
+
+
+def _joined_along(own: Operation) -> int:
+    """The dimension of what a concatenation makes along which its operands follow each other, which ``stack`` calls an axis."""
+    found: int = own.params["dimension" if own.name == "concatenate" else "axis"]
+    return found
 
 
 def _is_choice(own: Operation) -> bool:
@@ -174,27 +189,56 @@ def _is_choice(own: Operation) -> bool:
 
 
 def _is_taken(
-    own: Operation, loop: Loop, places: dict[_Place, float], written: int, readers: set[Operation]
+    own: Operation,
+    loop: Loop,
+    places: dict[_Place, float],
+    written: int,
+    others: bool,
+    once: bool,
 ) -> bool:
-    """Whether ``own`` is computed in ``loop``: not if it would be ``written`` too often, or something dear be computed twice."""
+    """Whether ``own`` is computed in ``loop``, where ``others`` may read it, too: not if it would be ``written`` too often, or something dear be
+    computed twice.
+    """
     parts = len(own.inputs) if own.name in JOINS else 1
     if written * parts > _MOST_WRITTEN:
         return False
-    others = own.made.is_result or not readers <= loop.times.keys()
     if others and loop.is_routine:
         return False
     if own.name in DEAR and (others or sum(places.values()) > 1.01 * written * own.made.size):
         return False
-    return not (others and _exists_anyway(own))
+    return not (others and once)
 
 
-def _exists_anyway(own: Operation) -> bool:
-    """Whether what is made of several arrays is one in any case, because it is returned or a routine reads it."""
+def _is_once(own: Operation, fusable: frozenset[Operation]) -> bool:
+    """Whether what is made of several arrays is computed once for all of its readers, because one of them is no loop that may take it in, or reads
+    it again through what is an array in any case: ``u + f(stack(u, ...))`` after each step.
+    """
     if len({id(a) for a in own.inputs if a.size > 1}) < 2:
         return False
-    return own.made.is_result or any(
+    if own.made.is_result or any(
         r.name not in FUSED or (r.name == UPDATE and n == 0) for r, n in own.made.readers
-    )
+    ):
+        return True
+    return _is_read_through_array(own, fusable)
+
+
+def _is_read_through_array(own: Operation, fusable: frozenset[Operation]) -> bool:
+    """Whether one of the readers of ``own`` also reads something made of it that is no part of its loop."""
+    direct = {reader for reader, _ in own.made.readers}
+    if len(direct) < 2:
+        return False
+    last = max(reader.rank for reader in direct)
+    seen: set[tuple[Operation, bool]] = set()
+    waiting = [(reader, False) for reader in direct]
+    while waiting and len(seen) < _MOST_BETWEEN:
+        step, behind = waiting.pop()
+        if behind and step in direct:
+            return True
+        if step.rank < last and (step, behind) not in seen:
+            seen.add((step, behind))
+            behind = behind or step not in fusable
+            waiting += [(reader, behind) for array in step.outputs for reader, _ in array.readers]
+    return False
 
 
 def _settle(loop: Loop, readers: dict[Operation, set[Operation]]) -> None:

@@ -128,7 +128,7 @@ class _Entered:
             if not body.jaxpr.eqns if isinstance(body, ClosedJaxpr) else not body.eqns:
                 return self._apart(eqn, inputs)
             return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
-        if name == "split":
+        if name in ("split", "unstack"):
             return [a for v in eqn.outvars for a in _operation("slice", inputs, {}, [v])]
         key = None if name in _HOLD_BODIES else (name, tuple(map(id, inputs)), _told(eqn.params))
         found = self._equal.get(key) if key is not None else None

@@ -22,7 +22,7 @@ class Paces:
         scattered, scattered_row: elements that are scattered, and the rows they are in.
         scan: elements of cumulative reductions, for each level of them.
         turn, step: turns of loops, and what is started in each.
-        product, product_row: operations of matrix products, and the rows that they make.
+        product, product_row, vector_row: operations of matrix products, and the rows that they make, of matrices and of vectors.
         small_product, called: operations of many small ones in a loop, and those that are called one by one.
         convolution, few_convolution, plane_convolution, group_convolution, volume_convolution: the same of convolutions, those of few features or
             of arrays with zeros between their elements, of few to few features, in groups, and of three dimensions.
@@ -53,6 +53,7 @@ class Paces:
     step: float
     product: float
     product_row: float
+    vector_row: float
     small_product: float
     called: float
     convolution: float
@@ -114,6 +115,7 @@ CPU_PACES = Paces(
     step=2e7,
     product=4.8e10,
     product_row=9e7,
+    vector_row=9e7,
     small_product=6e9,
     called=5e6,
     convolution=1.9e10,

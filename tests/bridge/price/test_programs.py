@@ -64,9 +64,31 @@ def test_sums_of_shifts_of_sums_of_shifts_grow_until_they_are_arrays() -> None:
     large = jax.ShapeDtypeStruct((512, 512), "float32")
     ours, theirs = ([amounts(g(heat(n)), large) for n in (1, 2, 4)] for g in (te.grad, jax.grad))
     work = [[a.get("cheap", 0.0) + a.get("tested", 0.0) for a in found] for found in (ours, theirs)]
-    assert work[1][2] > 15 * work[1][0]
+    assert work[1][2] > 6 * work[1][0]
     assert work[0][2] < 6 * work[0][0]
-    assert seconds(theirs[2], CPU_PACES) > 10 * seconds(ours[2], CPU_PACES)
+    assert seconds(theirs[2], CPU_PACES) > 5 * seconds(ours[2], CPU_PACES)
+
+
+def test_what_is_read_through_an_array_too_is_computed_once() -> None:
+    """A stack along the last axis is an array, so that ``u``, which is added to what is made of it, is one, too: each step costs the same."""
+
+    def f(u: Any, steps: int) -> Any:
+        for _ in range(steps):
+            pair = jnp.stack([u[::-1], u[:, ::-1]], 2)
+            u = u + pair[..., 0] * pair[..., 1]
+        return u
+
+    found = [amounts(lambda u, n=n: f(u, n)) for n in (1, 2, 4)]
+    work = [a.get("cheap", 0.0) + a.get("tested", 0.0) for a in found]
+    assert work[2] - work[1] <= 2 * (work[1] - work[0])
+
+
+def test_unstacked_arrays_are_slices() -> None:
+    def f(u: Any) -> Any:
+        a, b = jnp.unstack(u.reshape(2, N // 2, N))
+        return a + b
+
+    assert amounts(f)["start"] == 1
 
 
 def test_a_call_apart_is_a_loop_of_its_own() -> None:
@@ -95,6 +117,7 @@ def test_branches_cost_as_the_dearest() -> None:
         (lambda u: jnp.einsum("bij,bjk->bik", *[u.reshape(-1, 2, 2)] * 2), "small_product", 2 * N * N * 2),
         (lambda u: jnp.einsum("bij,bjk->bik", *[u.reshape(-1, 4, 4)] * 2), "called", N * N / 16),
         (lambda u: jnp.einsum("bij,bjk->bik", *[u.reshape(-1, 8, 8)] * 2), "product_row", N * N / 8),
+        (lambda u: u @ u[0], "vector_row", N),
         (lambda u: jnp.cumsum(u, 1), "scan", N * N * 6),
         (lambda u: jnp.sort(u), "sort", N * N * 6),
         (lambda u: u.at[jnp.array([3, 5])].add(1.0), "scattered", 2 * N),
