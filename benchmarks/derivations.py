@@ -87,12 +87,26 @@ def extrema(levels: int) -> Program:
     return te.compute((40,), element, "y"), [x]
 
 
+def steps(count: int) -> Program:
+    """Steps of a row of numbers, each made of its neighbours."""
+    x, w = te.placeholder((64,), name="x"), te.placeholder((count,), name="w")
+    value: te.Tensor = x
+    for step in range(count):
+        value = te.compute(
+            (64,),
+            lambda i, v=value, step=step: te.tanh(v[te.maximum(i - 1, 0)] * 0.5 + v[i]) * w[step],
+            f"h{step}",
+        )
+    return value, [x, w]
+
+
 PROGRAMS: dict[str, tuple[Callable[[int], Program], int, int]] = {
     "flips": (flips, 16, 6),
     "lattice": (lattice, 96, 8),
     "quotients": (quotients, 10, 3),
     "kernels": (kernels, 48, 4),
     "extrema": (extrema, 15, 3),
+    "steps": (steps, 96, 24),
 }
 """Each with its size, and a small one."""
 

@@ -16,6 +16,7 @@ MOST = {
     "quotients": 161_500,
     "kernels": 173_000,
     "extrema": 149_000,
+    "steps": 73_000,
     "advection": 180_500,
 }
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 from jaxte.autodiff.sums.blocks import identity_head, zero_adjoint
@@ -12,9 +13,14 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.expr import as_expr
+from jaxte.planning.chains.rolled import with_chains
 from jaxte.show.printing import displayed
 from jaxte.tensors.shapes import same_extent, shape_text
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Tensor
+
+Walked = tuple[dict[Tensor, Tensor], dict[Tensor, dict[Tensor, Tensor]]]
+"""Adjoints, and their summands."""
 
 
 class DifferentiationResult(Sequence[Tensor]):
@@ -25,15 +31,22 @@ class DifferentiationResult(Sequence[Tensor]):
         adjoint_summands: for each tensor, what each of its readers passes on to it.
     """
 
-    def __init__(
-        self,
-        result: Sequence[Tensor] | None,
-        adjoints: Mapping[Tensor, Tensor],
-        summands: Mapping[Tensor, Mapping[Tensor, Tensor]],
-    ) -> None:
+    def __init__(self, result: Sequence[Tensor] | None, walk: Callable[[], Walked]) -> None:
         self._result = None if result is None else tuple(result)
-        self.adjoints = dict(adjoints)
-        self.adjoint_summands = {tensor: dict(parts) for tensor, parts in summands.items()}
+        self._walk = walk
+
+    @cached_property
+    def _walked(self) -> Walked:
+        """What is between is derived when it is asked for: steps of a loop that are derived as one have no adjoints of their own."""
+        return self._walk()
+
+    @property
+    def adjoints(self) -> dict[Tensor, Tensor]:
+        return self._walked[0]
+
+    @property
+    def adjoint_summands(self) -> dict[Tensor, dict[Tensor, Tensor]]:
+        return self._walked[1]
 
     @property
     def result(self) -> list[Tensor]:
@@ -109,11 +122,29 @@ def differentiate(
     """
     wanted = None if inputs is None else _as_tensors(inputs)
     outputs, heads = _with_heads(output, head)
-    adjoints, summands = accumulate(outputs, heads, wanted, override, fdiff)
+
+    def walked() -> Walked:
+        return accumulate(outputs, heads, wanted, override, fdiff)
+
+    rolled = None if wanted is None or override or fdiff is not None else _in_loops(outputs, wanted)
+    if rolled is not None:
+        assert wanted is not None
+        return DifferentiationResult(vjp_graph(rolled, heads, wanted), walked)
+    found = walked()
     if wanted is None:
-        return DifferentiationResult(None, adjoints, summands)
+        return DifferentiationResult(None, lambda: found)
     prefix = prefix_of(outputs[0], heads[0])
-    return DifferentiationResult([_adjoint_or_zeros(t, adjoints, prefix) for t in wanted], adjoints, summands)
+    return DifferentiationResult([_adjoint_or_zeros(t, found[0], prefix) for t in wanted], lambda: found)
+
+
+def _in_loops(outputs: Sequence[Tensor], wanted: Sequence[Tensor]) -> tuple[Tensor, ...] | None:
+    """``outputs`` with the steps of loops as recurrences; None where there are none, or where one of them is ``wanted``."""
+    given = tuple(outputs)
+    rolled = with_chains(given)
+    if rolled is given:
+        return None
+    left, before = set(topological_order(rolled)), set(topological_order(given))
+    return rolled if all(t in left or t not in before for t in wanted) else None
 
 
 def _with_heads(output: Any, head: Any) -> tuple[list[Tensor], list[Tensor]]:

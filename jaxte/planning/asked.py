@@ -34,6 +34,7 @@ class Intermediates:
         extrema: whether extrema over windows are tensors of their own, one dimension after the other.
         rows: whether sums along rows are one loop with what they are taken of, and with what reads them, unless another sum divided that.
         within: whether what is computed for each term of a sum is one loop with it.
+        chain: elements of a step up to which steps that are alike run in a loop; none do where it is 0.
     """
 
     element: int = 4
@@ -42,6 +43,7 @@ class Intermediates:
     extrema: bool = False
     rows: bool = False
     within: bool = False
+    chain: int = 512  # what definitions without a function are planned for is a CPU
 
 
 _CHEAP = Intermediates()

@@ -10,6 +10,7 @@ from jaxte.lang.expr import Expr, Read
 from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked, intermediates
+from jaxte.planning.chains.rolled import with_chains, with_known_chains
 from jaxte.planning.conditions.conditions_around import bodies_where_read
 from jaxte.planning.conditions.distances import with_distances
 from jaxte.planning.conditions.piecewise_choices import with_piecewise_reads
@@ -127,7 +128,22 @@ SHARED = Rule[tuple[Tensor, ...], Asked](
     lambda outputs, at: with_shared_elements(outputs),
     "functions of elements that several places compute are computed once",
 )
-STEPS: tuple[Rule, ...] = (NEAR, SHARED, *READING, *PLAIN, *WHOLE, *DEFINITIONS, *SUMS, PAIRS)
+
+
+def _in_loops(outputs: tuple[Tensor, ...], at: Asked) -> tuple[Tensor, ...]:
+    found = with_chains(outputs)
+    for before, after in zip(outputs, found, strict=True):
+        if after is not before:
+            at.verify("steps in a loop", before, after)
+    return found
+
+
+CHAINS = Rule[tuple[Tensor, ...], Asked](
+    "steps in a loop",
+    _in_loops,
+    "steps of one loop that are alike are derived, written and compiled once",
+)
+STEPS: tuple[Rule, ...] = (NEAR, SHARED, *READING, *PLAIN, *WHOLE, *DEFINITIONS, *SUMS, PAIRS, CHAINS)
 
 
 def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -135,18 +151,23 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
     A tensor of which only a read of a partial sum is left, ``y[i, j, k] = y_over_m[i + k, j]``, is read through.
     """
-    plain = _apart_from_others(tuple(outputs))
+    outputs = tuple(outputs) if CHAINS.name in Asked().without else with_known_chains(tuple(outputs))
+    plain = _apart_from_others(outputs)
     if not plain:
-        return tuple(outputs)
+        return outputs
     order = topological_order(plain)
     with bounded(len(order)):
         asked = Asked()
         near = applied(plain, (NEAR, SHARED), asked)
         order = order if near is plain else topological_order(near)
-        made = dict(zip(plain, _planned_in_order(order, near), strict=True))
-        for before, after in zip(plain, near, strict=True):
-            if after is not before and isinstance(own := made[before], Compute):
-                own.as_planned_by([*asked.fired, *own.planned_by])
+        each = _planned_in_order(order, near)
+        whole = Asked()
+        made = dict(zip(plain, CHAINS.at(each, whole), strict=True))
+        for before, after, old in zip(plain, near, each, strict=True):
+            own = made[before]
+            fired = [*(asked.fired if after is not before else ()), *(whole.fired if own is not old else ())]
+            if fired and isinstance(own, Compute):
+                own.as_planned_by([*fired, *own.planned_by])
     return tuple(made.get(t, t) for t in outputs)
 
 

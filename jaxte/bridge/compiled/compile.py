@@ -35,7 +35,7 @@ from jaxte.lower.program.plan import lower
 from jaxte.lower.rewrites.gather_layout import LAID_OUT, gathers_laid_out
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.planning.asked import planned_with
-from jaxte.planning.graph import planned
+from jaxte.planning.graph import CHAINS, planned
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Placeholder, Tensor
 
@@ -256,7 +256,9 @@ def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Option
     if options.save.chosen:
         options.save.check(topological_order([*inputs, *tensors]))
     if not overrides_of(tensors, options.override) and options.fdiff is None:
-        with planned_with(policy.facts.intermediates, policy.without, policy.debug):
+        named = not options.save.is_default or any(name != "*" for name in policy.forms)
+        unwanted = policy.without | {CHAINS.name} if named else policy.without  # a step of a loop has no name
+        with planned_with(policy.facts.intermediates, unwanted, policy.debug):
             tensors = planned(tensors if LAID_OUT in policy.without else gathers_laid_out(tensors))
     graph = Graph(name, tuple(inputs), tensors, outputs.with_head, options.override, options.fdiff, policy)
     return Compiled(graph, outputs, options.debug)

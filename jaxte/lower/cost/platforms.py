@@ -145,6 +145,7 @@ class Platform:
         pairs: differences that are rather not held, where fewer are.
         intermediate: operations of a sum in the time that an element of an intermediate takes to be written and read.
         loop: the same in the time that one more loop takes to start (partial sums that others share).
+        chain: elements of a step of a loop up to which it takes no longer as a step of ``lax.scan`` than written out; 0 where each trip takes longer than a kernel.
         window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
         window_extrema: elements that a call of it for an extremum, or with strides or spacings, meets in the time of one of a sum at each position.
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
@@ -202,6 +203,7 @@ class Platform:
     pairs: int = 1 << 21
     intermediate: int = 24
     loop: int = 25_000_000
+    chain: int = 0
     window_call: int = 1
     window_extrema: int = 1
     lanes: int = 16
@@ -231,6 +233,7 @@ class Platform:
             self.reads_windows_again,
             self.fuses_rows,
             self.fuses_products,
+            self.chain,
         )
 
 
@@ -278,6 +281,7 @@ CPU = Platform(
     kernels=INTERPRETER,
     intermediate=4,
     loop=0,
+    chain=512,
     window_call=4,
     paces=CPU_PACES,
 )

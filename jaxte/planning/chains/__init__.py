@@ -1,0 +1,1 @@
+"""Steps of a user's own loop as one recurrence."""
