@@ -145,7 +145,11 @@ class _Writer:
     def exchanged(self, depth: int, shape: Shape) -> None:
         a, b = self.name(shape), self.name(shape)
         form = self.pick(("{0}[{i}]", "{0}[:, {i}]"))
-        s, t = (form.format(self.name(M), i=self.pick("012")) for _ in range(2))
+        (own, i), (_, j) = ((self.name(M), self.pick("012")) for _ in range(2))
+        s, t = (
+            form.format(own, i=i),
+            form.format(own, i=j),
+        )  # of rows and columns that meet NumPy defines nothing
         lines = (
             [f"{a}, {b} = {b}, {a}", f"{a}, q = {self.array(shape)}, {b}.sum()"]
             if a != b
