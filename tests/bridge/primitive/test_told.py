@@ -290,7 +290,7 @@ def test_places_of_maxima_are_called_after_what_is_differentiated() -> None:
     x, s = te.placeholder((4, 192, 192), name="x"), te.placeholder((5, 5), name="s")
     k, q = te.reduce_axis((0, 5), "k"), te.reduce_axis((0, 5), "q")
     y = te.compute(
-        (4, 188, 188), lambda b, i, j: te.max(x[b, i + k, j + q] + s[k, q], axis=(k, q)), "dilated"
+        (4, 188, 188), lambda b, i, j: te.max(x[b, i + k, j + q] * s[q, k] + s[k, q], axis=(k, q)), "dilated"
     )
     adjoints = te.differentiate(y, [x], head=te.placeholder(y.shape, name="H"))
     with pytest.warns(
