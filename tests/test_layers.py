@@ -16,6 +16,7 @@ import pytest
 # import each other in any order without a cycle. "__init__" is jaxte itself. A line whose module is still to
 # come does no harm.
 LAYERS = (
+    "lang.limits",  # numbers
     "lang.budget",
     "lang.errors",
     "lang.other_names",
@@ -171,7 +172,6 @@ LAYERS = (
     "derivatives.widened",
     "derivatives.verify",
     "derivatives",
-    "lower.limits",  # numbers
     "lower.arrays.*",
     "lower.printing.*",
     "lower.code.*",

@@ -13,7 +13,6 @@ from functools import lru_cache, reduce
 from operator import and_, attrgetter
 
 from jaxte.algebra.signs import Sign, is_finite_by_signs, sign
-from jaxte.algebra.sums import MOST_PARTS
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import (
     TRUE,
@@ -30,6 +29,7 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import BEHIND, MOST_PARTS
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import depends_on, free_axes, reads_data, reads_of
@@ -38,7 +38,6 @@ from jaxte.tensors.recurrences.node import Recurrent
 from jaxte.tensors.tensor import Compute, Extern, Residual, Tensor
 
 _UNKNOWN = (Residual, Extern)  # may be infinite or NaN where the inputs are finite
-_MOST_TENSORS = 100  # behind a factor that are looked at
 
 _tensor = attrgetter("tensor")
 
@@ -219,7 +218,7 @@ def tensor_stays_finite(tensor: Tensor) -> bool:
     seen = {tensor: None}
     for t in (stack := [tensor]):
         is_finite = _finite_in_range(t.body) if isinstance(t, Compute) else not isinstance(t, _UNKNOWN)
-        if not is_finite or len(seen) > _MOST_TENSORS:
+        if not is_finite or len(seen) > BEHIND:
             return False
         below = t.group.inside if isinstance(t, Recurrent) else t.inputs
         stack += [i for i in below if i not in seen]

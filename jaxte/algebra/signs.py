@@ -16,6 +16,7 @@ from operator import is_
 
 from jaxte.lang.dtypes import is_complex, is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Reducer
+from jaxte.lang.limits import LEVELS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, POWER, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import may_blow_up
 from jaxte.lang.text import text
@@ -24,7 +25,6 @@ from jaxte.sets.intervals import surely_inside
 from jaxte.tensors.structure import Rows
 from jaxte.tensors.tensor import Compute
 
-_DEEPEST = 6  # tensors that read one another; what is read further away may have any sign
 _NEVER_NEGATIVE = frozenset(
     ["square", "exp", "exp2", "relu", "relu6", "sigmoid", "softplus", "hypot", "cosh"]
 )
@@ -59,7 +59,7 @@ def _is_in_range(node: Call) -> bool:
 
 def sign(expr: Expr) -> Sign:
     """What is known of ``expr``, where results that are too small to be told from zero are zero."""
-    return _sign(expr, _DEEPEST)
+    return _sign(expr, LEVELS)
 
 
 @lru_cache(maxsize=4096)

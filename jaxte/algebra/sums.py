@@ -6,10 +6,9 @@ from collections.abc import Collection, Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Read, call
 from jaxte.lang.graphs import ordered, reached
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import ADD, DIVIDE, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
-
-MOST_PARTS = 64  # terms that a sum is taken apart into, and factors of a product: stencil_25_point has 25
 
 Signed = tuple[Expr, int]  # a term with 1 where it is added, -1 where it is subtracted
 

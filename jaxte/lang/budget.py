@@ -26,7 +26,6 @@ FEW_OPERATIONS = (
 )
 UNANSWERED = 2  # questions that isl may leave open while one set of equations is solved
 HELD = 8  # ends at which the indices of one read are held: each doubles the sets of equations
-PLACES = 4_000  # nodes with the conditions of a path to them, of one body
 VISITS = (
     1_000  # of nodes while one body is lowered, each in each piece of the result that it is evaluated for
 )

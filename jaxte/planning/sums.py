@@ -8,6 +8,7 @@ from functools import reduce
 
 from jaxte.algebra.excluded import with_conditions_around
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
+from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import AND, DIVIDE, SELECT
 from jaxte.lang.rules import Rule
 from jaxte.lang.walk import postorder, reductions, substitute
@@ -31,8 +32,6 @@ from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.structure import PartialSum, mark_parts, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
-
-_MOST_POINTS = 1.25  # of a plan with copies, for each point of what it is a plan of
 
 
 @dataclass(frozen=True)
@@ -261,7 +260,7 @@ def _is_worth(tensor: Compute, body: Expr, exist: Iterable[Tensor]) -> bool:
     new = Compute(tensor.name, tensor.axes, body)
     order = topological_order([new], lambda t: () if t in known else t.inputs)
     found = sum(points(t) for t in order if isinstance(t, Compute) and t not in known)
-    return found <= _MOST_POINTS * points(tensor)
+    return found <= MARGIN * points(tensor)
 
 
 def _planned(tensor: Compute, body: Expr, sums: Sequence[Reduce], at: Definition) -> Expr:

@@ -16,6 +16,7 @@ import numpy as np
 
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Call, Expr, call
+from jaxte.lang.limits import LARGE_TABLE
 from jaxte.lang.operators import AND, COMPARISONS, MAXIMUM, MINIMUM, MOD, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -67,7 +68,6 @@ def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
 
 
 _PIECES = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
-_MOST_VALUES = 2**22  # of a position, each of which is tabulated: 32 MB
 MOST_PIECES = 8  # each is a slice of its own
 
 
@@ -113,7 +113,7 @@ def piecewise_affine(index: Expr, size: int) -> PiecewiseAffine | None:
     if form is None:
         return None
     ends = reach(form)
-    if ends is None or ends[1] - ends[0] >= _MOST_VALUES:
+    if ends is None or ends[1] - ends[0] >= LARGE_TABLE:
         return None
     at = Axis("t", ends[0], ends[1] + 1)
     own = of_number(index, form, at)

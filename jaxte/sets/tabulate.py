@@ -12,14 +12,13 @@ import numpy as np
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import LARGE_TABLE, TABLE
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.sets.quasi_affine import index_of, quasi_affine
 
-_MOST_POINTS = 2**20  # that are tabulated at a time: 8 MB for each index
 _FEW = 2**16  # positions, of which the values of many indices are kept
 _IN_CACHE = 2**13  # positions of one axis that are tried at a time, which the first cache holds
-_MOST_LOOKED_AT = 2**23  # one by one, in pieces: less than a second
 
 _WIDE = {"int32", "int64"}  # whose casts change no position
 _OPS: dict[str, Callable[..., Any]] = {
@@ -104,7 +103,7 @@ def values_along(index: Expr, axis: Axis) -> np.ndarray | None:
     if not (isinstance(axis.lo, Const) and isinstance(axis.hi, Const)):
         return None
     start, stop = int(axis.lo.value), int(axis.hi.value)  # type: ignore[arg-type]
-    if stop - start > _MOST_POINTS:
+    if stop - start > TABLE:
         return None
     return (_of_few if stop - start <= _FEW else _of_many)(index, axis, start, stop)
 
@@ -148,11 +147,11 @@ def first_of(variables: Sequence[Expr], conditions: Sequence[Expr]) -> dict[Expr
     if not all(isinstance(e, Const) for pair in ends for e in pair):
         raise Open
     lows, lengths = [int(lo) for lo, _ in ends], [int(hi) - int(lo) for lo, hi in ends]
-    if prod(lengths) > _MOST_LOOKED_AT:
+    if prod(lengths) > LARGE_TABLE:
         raise Open
     exact = [quasi_affine(c) for c in conditions]
-    for start in range(0, prod(lengths), _MOST_POINTS):
-        numbers = np.arange(start, min(start + _MOST_POINTS, prod(lengths)))
+    for start in range(0, prod(lengths), TABLE):
+        numbers = np.arange(start, min(start + TABLE, prod(lengths)))
         places = np.unravel_index(numbers, lengths) if axes else ()
         at: dict[Expr, np.ndarray] = {a: p + lo for a, p, lo in zip(axes, places, lows, strict=True)}
         held = [h for c in exact if (h := tabulated(c, at)) is not None]

@@ -13,13 +13,13 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Const, Expr, Read, call
+from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.piecewise_affine import Piece, PiecewiseAffine, piecewise_affine
 from jaxte.tensors.tensor import Compute, Tensor, axis_names_of, new_axes
 
-_MOST_GROWTH = 1.25  # elements of a copy for each point at which it is read
 # And of all of it, slices that are not read included, for each element that is read or exists.
 _MOST_MEMORY = 4
 
@@ -75,7 +75,7 @@ def piecewise_indices(read: Read) -> dict[int, PiecewiseAffine]:
         if own is not None:
             found[axis] = own
     points = _points(read)
-    few = bool(found) and _elements(read, found) <= _MOST_GROWTH * points
+    few = bool(found) and _elements(read, found) <= MARGIN * points
     return found if few and _growth(read, found) <= _MOST_MEMORY * (1 + points / _known(read)) else {}
 
 

@@ -16,6 +16,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import DifferentiationError, DtypeError
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr, call, cast, conjunction
+from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.meaning.cost import own_points
@@ -25,8 +26,6 @@ from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Compute, Extern, Tensor, axis_names_of, new_axes
 
 Way = Callable[[Contribution, Sequence[Axis]], list[Expr]]
-
-_MOST_POINTS = 1.25  # points of a solved summand for each of the definition
 
 
 def zeros(name: str, shape: Sequence[Extent], dtype: str) -> Compute:
@@ -108,7 +107,7 @@ def _block_through_copies(output: Compute, input: Tensor, head: Tensor, solved: 
     points, allowed = own_points(solved), own_points(output)
     if not piecewise or points is None or allowed is None:
         return None
-    if points <= _MOST_POINTS * allowed and all(index.straight for index in piecewise):
+    if points <= MARGIN * allowed and all(index.straight for index in piecewise):
         return None
     copied = with_copies(output.body, lambda read: read.tensor is input, {})
     assert copied is not None

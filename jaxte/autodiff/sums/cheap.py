@@ -28,6 +28,7 @@ from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import has_many_cases, is_left_open, summands
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.meaning.points import points
@@ -94,7 +95,6 @@ def equal_by_normal_forms(a: Tensor, b: Tensor, atoms: Sequence[Tensor]) -> bool
 
 
 LIMIT = 4.0  # points of what a reader passes on, for each of the reader and of the elements that it reads
-_SOLVED = 1.25  # points of a solved contribution for each of the definition that are not worth a scatter
 _WORTH = 2.0  # how many times the points of a scatter-add a solved contribution takes that is not taken
 
 
@@ -142,7 +142,7 @@ def cheaper(part: Contribution, targets: Sequence[Axis]) -> list[Expr]:
     """The summands of ``part``: solved where that takes about as many points as the definition, else accumulated where that takes fewer by half."""
     solved = within_budget(part, targets)
     found = _of_terms(solved, targets)
-    if has_many_cases(part) or found <= _SOLVED * prod(map(extent, part.axes)):
+    if has_many_cases(part) or found <= MARGIN * prod(map(extent, part.axes)):
         return solved
     kind = LongPositions if is_left_open(part, targets) else Positions
     added = summands(_at_positions(part, kind), targets)

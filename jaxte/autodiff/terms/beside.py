@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from jaxte.autodiff.terms.places import ENDS
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.lang.limits import MOST_HELD
 from jaxte.sets.intervals import known
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Compute, Tensor
@@ -80,7 +81,6 @@ def all_beside(tensor: Compute) -> dict[str, Compute]:
     return {kind: found for kind in KINDS if (found := _made.get((tensor, kind))) is not None}
 
 
-MOST_HELD = 2**23  # bytes; half of a cache: larger tensors are computed in tiles, again in each
 _budget: ContextVar[int | None] = ContextVar("_budget", default=None)
 
 

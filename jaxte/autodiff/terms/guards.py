@@ -10,6 +10,7 @@ from jaxte.algebra.simplify import added
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, call, cast
 from jaxte.lang.graphs import ordered
+from jaxte.lang.limits import LEVELS
 from jaxte.lang.operators import (
     ADD,
     DIVIDE,
@@ -28,7 +29,6 @@ from jaxte.sets.isl_text import is_decidable
 
 _WITH_EQUAL = {LESS: LESS_EQUAL, GREATER: GREATER_EQUAL}
 
-_DEEPEST_GUARD = 12  # guards nested deeper than this become one, to keep the work linear
 
 _MOST_LEAVES = 8  # what guards and sums of them hold more than this of becomes one, too: an adjoint that two branches share has twice those of each
 
@@ -78,7 +78,7 @@ def _leaves(g: Expr) -> int:
 def _through(g: Expr, rule: Callable[[Expr], Expr | None], depth: int) -> Expr | None:
     if is_zero(g):
         return None
-    if depth < _DEEPEST_GUARD and isinstance(g, Call):
+    if depth < LEVELS and isinstance(g, Call):
         if g.op is SELECT and not is_decidable(g.args[0]):
             if not _excludes(g):
                 return rule(g)
@@ -189,7 +189,7 @@ def scaled(number: Expr, value: Expr) -> Expr:
 
 def _has_guard(g: Expr) -> bool:
     """Whether ``g`` is a guard, or a short sum of multiples with one."""
-    for _ in range(_DEEPEST_GUARD):
+    for _ in range(LEVELS):
         if not isinstance(g, Call):
             return False
         if g.op is ADD:

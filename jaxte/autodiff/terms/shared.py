@@ -24,6 +24,7 @@ from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.graphs import identical
+from jaxte.lang.limits import PLACES
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import extent_of, known
 from jaxte.sets.piecewise_affine import Neighbour, neighbour
@@ -76,7 +77,6 @@ def _places(read: Read) -> Places | None:
 _WORTH = 16  # operations that are saved for a tensor that is written and read
 _LEAST = 6  # operations of what is worth a tensor of its own
 _FEWER = 8  # parts of so many times fewer points than the adjoint has take next to nothing beside it
-_MOST_NODES = 4000  # of all contributions, beyond which nothing is looked for
 
 
 class Shared(Compute):
@@ -159,7 +159,7 @@ def _common(values: Sequence[Expr], anyway: frozenset[Expr]) -> list[Expr]:
     for n, value in enumerate(values):
         for node in value_nodes(value):
             users[node] = users.get(node, 0) | 1 << n
-    if len(users) > _MOST_NODES:
+    if len(users) > PLACES:
         return []
     for node in users:
         for child in operands(node):

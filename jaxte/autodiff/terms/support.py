@@ -30,6 +30,7 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import BEHIND
 from jaxte.lang.operators import ADD, AND, DIVIDE, EQUAL, MULTIPLY, NEGATIVE, NOT, OR, SELECT, SUBTRACT
 from jaxte.lang.walk import fold, free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
@@ -39,7 +40,6 @@ from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute
 
 _MOST_TERMS = 8  # each has its own region, and each pair of regions is compared
-_MOST_NODES = 100  # that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class _Search:
         if isinstance(value, Const) and value.value == 0:
             return []
         self._visited += 1
-        if self._visited > _MOST_NODES:
+        if self._visited > BEHIND:
             return _EVERYWHERE
         match value:
             case Call(op, (a, b)) if op is ADD:

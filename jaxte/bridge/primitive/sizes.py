@@ -21,6 +21,7 @@ import jax
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Call, Const, Expr, Var, as_expr, call
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import TABLE
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, GREATER_EQUAL, LESS_EQUAL, MAXIMUM, MINIMUM, MOD, Op
 from jaxte.lang.walk import fold, postorder
 from jaxte.meaning.feeds import told_sizes
@@ -28,7 +29,6 @@ from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import written_size
 from jaxte.tensors.shapes import Extent, Shape, as_extent
 
-_MOST = 1 << 20  # up to which the least value of a dimension is asked for
 _CALLS: dict[str, Op] = {"floordiv": FLOOR_DIVIDE, "mod": MOD, "max": MAXIMUM, "min": MINIMUM}
 _DIVISIONS = (FLOOR_DIVIDE, MOD)
 _ARITHMETIC: dict[type[ast.operator], Callable[[Expr, Expr], Expr]] = {
@@ -53,7 +53,7 @@ def written(extent: Any) -> Expr | None:
 def least(dimension: Any) -> int:
     """The greatest number that a dimension is known to be not below, by the constraints of its scope."""
     low, high = 0, 1
-    while high < _MOST and _is_at_least(dimension, high):
+    while high < TABLE and _is_at_least(dimension, high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2

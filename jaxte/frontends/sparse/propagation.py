@@ -23,6 +23,7 @@ from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, known_array
 from jaxte.frontends.sparse.pattern import Pattern, nothing, union
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.limits import LARGE_TABLE
 
 State = tuple[Pattern, Any]
 """What an array depends on, and what it holds where that is known."""
@@ -50,9 +51,6 @@ _MOVES = frozenset(
 _OF_MATRICES = frozenset(
     ["lu", "cholesky", "triangular_solve", "qr", "householder_product", "eigh", "svd", "tridiagonal_solve"]
 )
-_LARGEST_KNOWN = (
-    1 << 22
-)  # elements of known positions that are computed to find a pattern; of more, every element may be anywhere
 _PREFIXES = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
 
 
@@ -296,7 +294,7 @@ def _chosen(eqn: Any, operands: Sequence[State], asked: Asked) -> list[State]:
 def _known(eqn: Any, operands: Sequence[State]) -> list[Any]:
     """The results of an equation over known arrays of positions and conditions, by which other equations move elements."""
     values = [k for _, k in operands]
-    small = all(prod(v.aval.shape) <= _LARGEST_KNOWN for v in eqn.outvars)
+    small = all(prod(v.aval.shape) <= LARGE_TABLE for v in eqn.outvars)
     if any(v is None for v in values) or not small or eqn.effects or eqn.primitive.name == "while":
         return [None] * len(eqn.outvars)
     found = folded(eqn, values)

@@ -24,6 +24,7 @@ from jaxte.lang import dtypes
 from jaxte.lang import functions as scalar
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import MARGIN, MOST_COLUMNS
 from jaxte.lang.operators import ADD, POWER, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.apart.concentrated import Pairs, may_be_concentrated, reads_unknown_pairs
@@ -31,14 +32,12 @@ from jaxte.lower.cost.general import general_work
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.steps import is_in_steps, seconds_in_steps, seconds_otherwise
 from jaxte.lower.cost.work import points
-from jaxte.lower.limits import MOST_COLUMNS
 from jaxte.sets.intervals import known
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
 APART = "differences apart"
 SQUARES = "squares apart"
-_WORTH = 1.3  # how many times as long the difference has to take
 _FEATURES = 16  # with 3 to 12, gradients of sums of Gaussians were 2.8 to 7 times as far off as those of the difference, with 16 at most twice; and nothing was faster
 _FEW = "points of few features may lie many times farther apart than those that the weights tell apart"
 _UNKNOWN = "nothing is known of the weights where both sides coincide"
@@ -155,7 +154,7 @@ def _has_column(found: Difference) -> bool:
 
 def is_faster(found: Difference, facts: Platform) -> bool:
     whole, apart = seconds_apart(found, facts)
-    return whole >= _WORTH * apart
+    return whole >= MARGIN * apart
 
 
 def why_inexact(found: Difference) -> str:

@@ -19,12 +19,12 @@ from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import Members, among, identical
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import MULTIPLY, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.apart.differences import Difference, Parts, difference_in, has_known_extents
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import points
-from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.recurrences.finals import Changed, changes
 from jaxte.lower.rewrites.merge_sums import SignedSum, domain, sum_in
 from jaxte.tensors.tensor import Compute, Tensor
@@ -102,7 +102,7 @@ def with_mirrored_sums(order: Sequence[Tensor], given: Members[Tensor], policy: 
 def _pairs(body: Expr, policy: Policy) -> list[_Pair]:
     """The terms of ``body`` that gain by being one sum."""
     terms = signed_terms(body, negated=True)
-    if not body.reduces or not 1 < len(terms) <= MOST_COPIES:
+    if not body.reduces or not 1 < len(terms) <= MOST_PARTS:
         return []
     groups: dict[object, dict[int, SignedSum]] = {}
     for n, term in enumerate(terms):

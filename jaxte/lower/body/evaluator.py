@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from jaxte.lang.budget import VISITS, VISITS_OF_A_NODE
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import identical
+from jaxte.lang.limits import FEW_POSITIONS, LEVELS
 from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT, TURNED
 from jaxte.lang.rules import applied
 from jaxte.lang.walk import free_axes, postorder, reads_of
@@ -23,7 +24,6 @@ from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value, View
-from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.match.empty_sums import guarded_reads
 from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.table import ROOTS
@@ -36,8 +36,6 @@ from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, decide, dims_of, known, plus, stays_in, surely_inside
 from jaxte.tensors.tensor import Tensor
-
-_MOST_LEVELS = 8  # rewritings of one read, each of a dimension
 
 
 class Body(Statements):
@@ -206,7 +204,7 @@ class Body(Statements):
             if len(values) == len(parts):
                 return self.stack(values, dim, scope)
         found = self._view(node, scope)
-        if isinstance(found, Value) or level >= _MOST_LEVELS:
+        if isinstance(found, Value) or level >= LEVELS:
             return found
         other = self._over_other_dimensions(node, scope, level + 1)
         return found if other is None else other

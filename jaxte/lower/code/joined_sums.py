@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import ZERO, Const, Expr, as_expr
 from jaxte.lang.graphs import ordered
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lower.arrays.elementwise import Apply, Arange, Name, Number
 from jaxte.lower.arrays.node import Node, Shape, same_shape
@@ -23,7 +24,6 @@ from jaxte.lower.code.scaled_sums import ROUNDED_ALIKE
 from jaxte.sets.intervals import same
 
 _MOST_READ = 8  # arrays that the one kernel of joined sums reads
-_MOST = 64  # sums that are one
 _FACTORS = (Name, Number, View, Apply, Arange)  # no sums, nor what is an array before it is read
 
 
@@ -76,7 +76,7 @@ def sums_as_one(node: Node, parts: Mapping[str, Node], named: Callable[[Node], N
     terms = terms_of(node, parts)
     found = [_sum_in(term, node) for _, term in terms]
     first, beside = _most([own for own in found if own is not None])
-    if first is None or not 1 < len(beside) <= _MOST or len(_read(beside, parts)) > _MOST_READ:
+    if first is None or not 1 < len(beside) <= MOST_PARTS or len(_read(beside, parts)) > _MOST_READ:
         return None
     longest = tuple(
         max(extents, key=_length) for extents in zip(*(own.array.shape for own in beside), strict=True)

@@ -11,11 +11,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
-from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.cost.shifted_axes import are_digits, shifted_axes
-from jaxte.lower.cost.work import Work, expensive_calls, long_text, points
-from jaxte.lower.limits import (
+from jaxte.lang.limits import (
     FEW,
     FEW_POSITIONS,
     LONGEST_UNROLLED,
@@ -24,6 +20,10 @@ from jaxte.lower.limits import (
     MOST_TERMS,
     MOST_UNROLLED,
 )
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.shifted_axes import are_digits, shifted_axes
+from jaxte.lower.cost.work import Work, expensive_calls, long_text, points
 from jaxte.lower.match.index_terms import forms_of
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import extent_of

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from jaxte.algebra.product import product_of
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Expr, Reduce
+from jaxte.lang.limits import FEW_POSITIONS, LONGEST_UNROLLED
 from jaxte.lang.walk import free_axes
 from jaxte.lower.cost.platforms import Platform
-from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED
 from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.sets.intervals import extent_of
 

@@ -18,6 +18,7 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.functions import select
+from jaxte.lang.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_DIAGONALS
 from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.general import general_work
@@ -25,7 +26,6 @@ from jaxte.lower.cost.paces import Paces
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.shifted_axes import shifted_axes
 from jaxte.lower.cost.work import is_expensive
-from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_DIAGONALS
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known

@@ -9,10 +9,10 @@ from operator import add, attrgetter, truediv
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr
+from jaxte.lang.limits import CALLS, MOST_TERMS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.platforms import Rates
-from jaxte.lower.limits import CALLS, MOST_TERMS
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Tensor
 

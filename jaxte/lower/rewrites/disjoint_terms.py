@@ -16,9 +16,9 @@ from jaxte.algebra.product import is_zero
 from jaxte.algebra.sums import added, addends
 from jaxte.lang.divisions import Quotient, divisions
 from jaxte.lang.expr import Axis, Call, Expr, Read, call, conjunction, conjuncts
+from jaxte.lang.limits import MOST_TERMS
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, GREATER_EQUAL, LESS, MOD, NOT_EQUAL, SELECT
 from jaxte.lang.walk import reads_of, substitute
-from jaxte.lower.limits import MOST_TERMS
 from jaxte.lower.views.condition_box import Box, box_of, intersect, residue_of
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear

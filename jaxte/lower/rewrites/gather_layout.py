@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import VECTOR
 from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.lower.cost.work import points
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 LAID_OUT = "gathers laid out"
-_VECTOR = 8  # elements read in whole from which on rows are worth having
 
 
 def gathers_laid_out(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -54,7 +54,7 @@ def _places(tensor: Compute) -> list[int] | None:
     if len(wholes) != 1:
         return None
     (whole,) = wholes
-    if not whole or points(whole) < _VECTOR or not all(among(a, tensor.axes) for a in whole):
+    if not whole or points(whole) < VECTOR or not all(among(a, tensor.axes) for a in whole):
         return None
     last = [n for n, a in enumerate(tensor.axes) if among(a, whole)]
     order = [n for n in range(tensor.ndim) if n not in last] + last

@@ -36,10 +36,10 @@ from jaxte.algebra.product import (
 from jaxte.algebra.sums import Signed, added, signed_terms, weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.limits import LARGE_ROWS, MOST_TERMS
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, reads_data, rewrite, substitute
 from jaxte.lower.cost.work import points
-from jaxte.lower.limits import LARGE_ROWS, MOST_TERMS
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
 _MOST_BRANCHES = 8  # of a choice, each of which takes a sum of its own

@@ -17,10 +17,10 @@ from jaxte.algebra.product import Factor, Product, in_common, is_zero, multiplie
 from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.cost.work import expensive_calls, points
-from jaxte.lower.limits import MOST_COPIES
 
 _WORTH_ADDING = 8  # products in which each element of what is added stands
 
@@ -37,7 +37,7 @@ class SignedSum:
 def with_shared_calls(root: Expr) -> Expr:
     """``root``, a sum of sums, with those that share an expensive factor as one."""
     terms = signed_terms(root)
-    if len(terms) > MOST_COPIES:
+    if len(terms) > MOST_PARTS:
         return root
     found = [sum_in(term, sign) for term, sign in terms]
     if sum(len(signed_terms(own.node.exprs[0])) for own in found if own is not None) < 2:
@@ -89,7 +89,7 @@ def _joined(members: Sequence[SignedSum]) -> Expr | None:
     for own in members:
         body = substitute(own.node.exprs[0], dict(zip(own.node.axes, first.axes, strict=True)))
         products += [(product_of(term), own.sign * sign) for term, sign in signed_terms(body)]
-    if not 1 < len(products) <= MOST_COPIES or any(p.is_conditional for p, _ in products):
+    if not 1 < len(products) <= MOST_PARTS or any(p.is_conditional for p, _ in products):
         return None
     common = in_common([p.factors for p, _ in products])
     shared = [f for f in common if not f.inverse and not isinstance(f.expr, Const)]

@@ -21,11 +21,11 @@ from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import FEW
 from jaxte.lang.operators import COMPARISONS, EQUAL, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, postorder, reads_of, rewrite, substitute
 from jaxte.lower.arrays.products import OPS
 from jaxte.lower.cost.general import is_contraction
-from jaxte.lower.limits import FEW
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 

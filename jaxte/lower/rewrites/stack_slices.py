@@ -30,11 +30,11 @@ from jaxte.algebra.sums import addends
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW_POSITIONS
 from jaxte.lang.operators import EQUAL, LESS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, rewrite, substitute
 from jaxte.lower.cost.platforms import Rates
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.rewrites.short_axes import chosen
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known

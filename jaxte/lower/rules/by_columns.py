@@ -25,6 +25,7 @@ from dataclasses import replace
 from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.graphs import among, ordered
+from jaxte.lang.limits import LARGE_RESULT
 from jaxte.lang.operators import ADD, Op
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.counts import bytes_of
@@ -37,7 +38,6 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import points
-from jaxte.lower.limits import LARGE_RESULT
 from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.views.scope import Scope
 from jaxte.tensors.tensor import Tensor

@@ -9,6 +9,7 @@ from math import prod
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW, LARGE_RESULT, LONG_SUM
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lower.arrays.elementwise import Apply, Name, Number, size
 from jaxte.lower.arrays.products import Einsum
@@ -16,7 +17,6 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import expensive_calls, points
-from jaxte.lower.limits import FEW, LARGE_RESULT, LONG_SUM
 from jaxte.lower.match.empty_sums import is_plain
 from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import again, by_columns, column_of, combined, reduced_call

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import Expr, Reduce
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.body.candidates import GENERAL, Candidate, Search, Wanted, choose
 from jaxte.lower.body.evaluator import Body
@@ -32,7 +33,6 @@ from jaxte.lower.forms.window import candidates as window
 from jaxte.lower.forms.window import unrolled as short
 from jaxte.lower.forms.window import write as windows
 from jaxte.lower.forms.window.recognise import recognise_window
-from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.views.scope import Scope
 
 
@@ -158,7 +158,7 @@ FAMILIES = (
     Family(
         "window",
         _is_windowed,
-        lambda w: recognise_window(w.axes, w.node, MOST_COPIES),
+        lambda w: recognise_window(w.axes, w.node, MOST_PARTS),
         window.window_candidates,
         (*(windows.SLICES, windows.SEPARABLE, windows.PADDED_APART, windows.DOUBLING), windows.REDUCE_WINDOW),
         unless="convolution",

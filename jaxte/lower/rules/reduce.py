@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, place_of
+from jaxte.lang.limits import LONGEST_UNROLLED
 from jaxte.lang.operators import POWER, SELECT
 from jaxte.lower.arrays.elementwise import Kept, Typed, size
 from jaxte.lower.arrays.loops import Item
@@ -17,7 +18,6 @@ from jaxte.lower.arrays.views import View
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.empty_sums import point_condition, points_outside
 from jaxte.lower.rewrites.short_axes import few_positions
 from jaxte.lower.rules.by_columns import combined, reduced_call

@@ -16,6 +16,7 @@ from jaxte.algebra.product import Factor, is_zero, may_spoil, product_of
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lang.operators import ABS, ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.walk import plain_indices, postorder, reads_data, reads_of, substitute
@@ -23,7 +24,6 @@ from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.shifted_axes import is_far_shorter, is_product_beside
-from jaxte.lower.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lower.rewrites.short_axes import asks_rounded, is_short
 from jaxte.lower.rules.by_columns import by_columns, combined, reduced_call
 from jaxte.lower.rules.einsum import contraction
@@ -38,8 +38,6 @@ from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute
 
 _CHEAP = (ADD, SUBTRACT, NEGATIVE, MULTIPLY, ABS, MAXIMUM, MINIMUM, OPS["relu"])
-# Terms of a sum, from which on a loop over them is worth more than one over a short dimension of the result.
-_MANY_TERMS = 32
 
 
 def sum_value(
@@ -272,7 +270,7 @@ def _plane(job: Job, scope: Scope) -> Axis | None:
     dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
     every = frozenset().union(*dims)
     whole = [f.expr for f, own in zip(job.factors, dims, strict=True) if own == every]
-    if len(dims) < 2 or len(whole) != 1 or isinstance(whole[0], Read) or _points(job.reduced) < _MANY_TERMS:
+    if len(dims) < 2 or len(whole) != 1 or isinstance(whole[0], Read) or _points(job.reduced) < LONG_SUM:
         return None
     if any(isinstance(n, Call) and not n.weak and n.op not in _CHEAP for n in postorder(whole[0])):
         return None  # the loop is as dear as what it keeps: differences to the nearest image, 0.8

@@ -21,11 +21,11 @@ from typing import TypeVar
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import Members, among
+from jaxte.lang.limits import FEW
 from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.code.spec import Array
-from jaxte.lower.limits import FEW
 from jaxte.lower.tiles.slices import NoBlock, Place, Slice, Window
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index, nonnegative_forms

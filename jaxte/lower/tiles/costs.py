@@ -12,12 +12,12 @@ from math import prod
 
 from jaxte.lang.expr import Call, Reduce
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW
 from jaxte.lang.walk import free_axes, postorder, reductions
 from jaxte.lower.code.vocabulary import Amounts, Choice, TilePass
 from jaxte.lower.cost.platforms import Rates
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import bytes_of, points
-from jaxte.lower.limits import FEW
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.sizes import inner_bytes, work_of
 from jaxte.lower.tiles.tiling import Tiles

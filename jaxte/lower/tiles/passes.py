@@ -17,13 +17,13 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Expr, Reduce, as_expr
 from jaxte.lang.graphs import reached
+from jaxte.lang.limits import FEW, MOST_COLUMNS, VECTOR
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.lower.arrays.data import INTERPRETER, TRITON
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.steps import with_choice
 from jaxte.lower.cost.work import bytes_of, points
-from jaxte.lower.limits import FEW, MOST_COLUMNS
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.carried_sums import Running, Update, outermost, updates
 from jaxte.lower.tiles.sizes import KERNEL, inner_bytes, overlaps, wanted
@@ -31,7 +31,6 @@ from jaxte.lower.tiles.tiling import Tiles
 from jaxte.sets.intervals import known as fixed
 from jaxte.tensors.tensor import Compute, Tensor
 
-_VECTOR = 8  # positions, of which a block of two or more is made of whole ones where nothing divides
 _TRIED = 64  # positions of a block while passes are sought
 
 
@@ -145,7 +144,7 @@ def _even(extent: int, most: int) -> int:
     """A number of positions, at most half of them and at most ``most``: one that divides, if it is above half of that."""
     most = max(1, min(most, -(-extent // 2)))
     divisor = next((d for d in range(most, most // 2, -1) if extent % d == 0), 0)
-    return divisor or (most // _VECTOR * _VECTOR if most >= 2 * _VECTOR else most)
+    return divisor or (most // VECTOR * VECTOR if most >= 2 * VECTOR else most)
 
 
 def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compute]:
@@ -162,7 +161,6 @@ def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compu
 
 
 _WIDEST = 4  # bytes of an element that compiled kernels take
-_ROWS = 8  # positions of a block from which on it is worth being a power of two
 
 
 def is_for_kernel(policy: Policy, tensor: Tensor) -> bool:
@@ -206,9 +204,9 @@ def kernel_sized(own: Pass, limit: float) -> Pass:
     """``own`` with blocks of the largest power of two that ``limit`` bytes for each tensor allow; of fewer than eight positions any size."""
     most = max(1, min(int(limit // max(1, position_bytes(own))), -(-own.extent // 2)))
     power = 1 << (most.bit_length() - 1)
-    while power > _ROWS and own.extent % power:
+    while power > VECTOR and own.extent % power:
         power //= 2
-    return own.of_size(power if power >= _ROWS or own.extent % power == 0 else most)
+    return own.of_size(power if power >= VECTOR or own.extent % power == 0 else most)
 
 
 def verify_named(policy: Policy, planned: Iterable[Tensor | Tiles], why: dict[Tensor, str]) -> None:

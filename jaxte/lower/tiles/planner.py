@@ -21,6 +21,7 @@ from jaxte.autodiff.terms.beside import Held
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import TRUE, Axis, Const, Reduce
 from jaxte.lang.graphs import Members, among, reached
+from jaxte.lang.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
@@ -29,7 +30,6 @@ from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.forms.data.recognise import ScatterSpec, recognise_scatter
-from jaxte.lower.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
 from jaxte.lower.tiles.band_matrices import BLOCKS, with_matrices
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
 from jaxte.lower.tiles.passes import (

@@ -9,6 +9,7 @@ from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import Members, among
+from jaxte.lang.limits import MEMORY_WORTH, RATIO
 from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.general import general_work
@@ -20,7 +21,6 @@ from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.forms.data.masked_products import NARROWEST
 from jaxte.lower.forms.data.recognise import recognise_scatter
 from jaxte.lower.forms.scan.recognise import recognise_scan
-from jaxte.lower.limits import MEMORY_WORTH, RATIO
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.graphs import among, place_of
+from jaxte.lang.limits import FEW_POSITIONS
 from jaxte.lower.arrays.steps import Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.views.affine import lift, reorder, slice_steps
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.intervals import constant, dims_of, known, plus, times

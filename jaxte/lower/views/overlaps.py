@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_PARTS
 from jaxte.lang.walk import plain_indices, reads_of
 from jaxte.lower.arrays.steps import Pad, Reshape, Tile
 from jaxte.lower.code.vocabulary import View
-from jaxte.lower.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_COPIES
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.digits import are_digits
@@ -45,7 +45,7 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
                 if view is not None and not _is_askew(view):
                     break
                 askew = (
-                    MOST_COPIES if len(exprs) == 1 else FEW_POSITIONS
+                    MOST_PARTS if len(exprs) == 1 else FEW_POSITIONS
                 )  # of one array a loop of slices holds nothing
                 most = min(LONGEST_UNROLLED if view is None else askew, budget)
                 for dim in dims_of(form):

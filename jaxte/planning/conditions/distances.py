@@ -16,6 +16,7 @@ from itertools import permutations
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import AND, GREATER_EQUAL, LESS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -27,7 +28,6 @@ from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
-_FEWER = 4  # how many times fewer distances than positions there are
 _FEWER_OF_PRODUCTS = 5  # the same where a matrix is a product of two: its elements take a fraction of what sums by themselves take
 
 Pair = tuple[int, int]
@@ -105,7 +105,7 @@ def _near(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> dict[Tensor, Ne
 
 def _may_change(tensor: Compute) -> bool:
     """Whether ``tensor`` is one that the user defined over several long axes, and did not say how it is differentiated."""
-    long = [a for a in tensor.axes if (known(a.hi) or 0) >= 2 * _FEWER]
+    long = [a for a in tensor.axes if (known(a.hi) or 0) >= 2 * FEWER]
     return type(tensor) is Compute and tensor.override is None and not tensor.facts and len(long) > 1
 
 
@@ -119,7 +119,7 @@ def _over_distances(tensor: Compute, readers: Sequence[Compute]) -> Near | None:
         if None in extents:
             continue
         ends = _ends(found, pair)
-        fewer = _FEWER_OF_PRODUCTS if _multiplies(tensor, pair) else _FEWER
+        fewer = _FEWER_OF_PRODUCTS if _multiplies(tensor, pair) else FEWER
         if ends is None or ends[0] == ends[1] or (ends[1] - ends[0] + 1) * fewer > (extents[1] or 0):
             continue
         reduced = sum(any(a.reduction for a in free_axes(r.indices[pair[0]])) for r, _ in found)

@@ -25,6 +25,7 @@ from jaxte.algebra.sums import operands, operations, value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEWER
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.planning.terms import reads_windows
 from jaxte.sets.domain import IntegerSet
@@ -166,7 +167,6 @@ def _bytes(tensor: Tensor) -> int:
 
 
 _EXACT = ("float32", "float64", "complex64", "complex128")  # a group of others would be rounded once more
-_REUSED = 4  # points of a sum for each element of a group, that is worth an array
 
 
 def with_groups(tensor: Compute) -> tuple[Expr, frozenset[Expr]]:
@@ -215,7 +215,7 @@ def _is_shared(group: Expr, scope: Sequence[Axis]) -> bool:
     return (
         len(elements) > 1
         and not reads_windows(group)
-        and prod(map(extent, scope)) >= _REUSED * prod(map(extent, axes)) > 1
+        and prod(map(extent, scope)) >= FEWER * prod(map(extent, axes)) > 1
     )
 
 

@@ -18,6 +18,7 @@ from math import prod
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import among, identical, place_of
+from jaxte.lang.limits import FEWER, LONGEST_UNROLLED, MARGIN
 from jaxte.lang.walk import free_axes, nodes_outside, reads_of, reductions, substitute
 from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds, wraps
 from jaxte.sets.affine import from_linear, linear
@@ -26,8 +27,6 @@ from jaxte.sets.intervals import extent
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
-
-_LEAST_GAIN = 1.3  # how many times more elements there are than are read
 
 
 def read_in_part(order: Iterable[Tensor], outputs: Sequence[Tensor]) -> dict[Tensor, Compute]:
@@ -48,7 +47,7 @@ def read_in_part(order: Iterable[Tensor], outputs: Sequence[Tensor]) -> dict[Ten
         if isinstance(t, Compute)
         and t in asked
         and not among(t, outputs)
-        and asked[t] * _LEAST_GAIN <= prod(map(extent, t.axes))
+        and asked[t] * MARGIN <= prod(map(extent, t.axes))
         and _is_sum(t)
     }
 
@@ -69,9 +68,6 @@ def where_read(body: Expr, known: dict[Tensor, Compute]) -> Expr:
     return substitute(body, table)
 
 
-_WORTH = 1.3  # how many times fewer values there have to be
-
-
 def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: str) -> Expr:
     """``node``, or a read of a tensor of all values that it takes.
 
@@ -84,13 +80,13 @@ def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: s
     split = Split(node.axes, [*node.exprs, node.where])
     bounds, points = term_bounds(split.terms, guards), prod(map(extent, free_axes(node)))
     found = coordinates(split.terms, bounds, axes)
-    if found is not None and found.points * _WORTH > points and any(map(wraps, split.terms)):
+    if found is not None and found.points * MARGIN > points and any(map(wraps, split.terms)):
         # sums of more terms than there are, at plain positions, which are turned when they are found
         turned = coordinates(split.terms, bounds, axes, turned=True)
         found = turned if points <= prod(map(extent, node.axes)) else found
         if found is None or not any(map(wraps, found.by_term)):
             return node
-    elif found is None or found.points * _WORTH > points:
+    elif found is None or found.points * MARGIN > points:
         return node
     inner = {a: Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes}
     rewriting = Rewriting(split, found, inner)
@@ -104,8 +100,6 @@ def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: s
 
 
 _FEWER_ON_DIAGONALS = 1.5  # the same of sums, whose elements are read askew
-_FEWER = 4  # times fewer positions than elements of all windows
-_LONGEST = 32  # positions of a window whose elements are compared where they are computed
 
 
 def _is_on_diagonals(element: Expr) -> bool:
@@ -127,13 +121,13 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         len(free_axes(index)) > 2 for read in reads_of(element) for index in read.indices
     ):
         return _summed_over_windows(node, axes, name)
-    if prod(map(extent, node.axes)) <= _LONGEST or any(
+    if prod(map(extent, node.axes)) <= LONGEST_UNROLLED or any(
         reads_of(i) for r in reads_of(element) for i in r.indices
     ):
         return node
     split = Split((), [element])
     found = coordinates(split.terms, term_bounds(split.terms, conjuncts(node.where)), (*axes, *node.axes))
-    fewer = _FEWER if node.reducer.name != "sum" else _FEWER_ON_DIAGONALS
+    fewer = FEWER if node.reducer.name != "sum" else _FEWER_ON_DIAGONALS
     if found is None or found.points * fewer > prod(map(extent, free_axes(element))):
         return node
     askew = len(found.order) == len(free_axes(element)) and _is_on_diagonals(element)

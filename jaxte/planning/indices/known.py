@@ -31,6 +31,7 @@ from jaxte.algebra.product import product_of
 from jaxte.lang import dtypes
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
+from jaxte.lang.limits import FEW_ELEMENTS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -45,7 +46,6 @@ from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
-_FEWEST = 4096  # elements: fewer are computed faster than read
 _MOST_BYTES = 2**22  # what a program may hold as a constant
 _PLAIN = (ADD, SUBTRACT, MULTIPLY, DIVIDE)
 
@@ -99,7 +99,7 @@ def _read(name: str, node: Expr) -> Read | None:
     extents = [known(a.extent) for a in axes]
     numbers = [e for e in extents if e is not None]
     size = prod(numbers)
-    if len(numbers) < len(axes) or any(a.lo is not ZERO for a in axes) or size < _FEWEST:
+    if len(numbers) < len(axes) or any(a.lo is not ZERO for a in axes) or size < FEW_ELEMENTS:
         return None
     if size * dtypes.width(node.dtype) > _MOST_BYTES or _places(node) < len(axes):
         return None
@@ -211,7 +211,6 @@ def _common(indices: Sequence[Expr]) -> Linear | None:
 
 
 _FEWER_ELEMENTS = 16  # times fewer elements than the sum has points
-_ALWAYS = 4096  # elements that are laid out however few the tensor has
 _MOST_COPIES = 8  # elements laid out for each of a larger one
 
 
@@ -258,7 +257,7 @@ def _laid_out(read: Read, every: int, name: str) -> Read | None:
     periods = {a: _period(a, read) for a in axes}
     fresh = [Axis(a.name, 0, periods[a] or a.hi) for a in axes]
     count, own = prod(map(extent, fresh)), prod(map(extent_of, read.tensor.shape))
-    if count * _FEWER_ELEMENTS > every or count > max(_ALWAYS, _MOST_COPIES * own):
+    if count * _FEWER_ELEMENTS > every or count > max(FEW_ELEMENTS, _MOST_COPIES * own):
         return None
     body = substitute(read, dict(zip(axes, fresh, strict=True)))
     if not reads_inside(fresh, body):

@@ -25,6 +25,7 @@ from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import MOST_HELD
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.index_forms import is_index
@@ -108,8 +109,6 @@ def _rows(place: _Place, number: int) -> Rows | None:
 
 
 _LEAST = 4  # operations on a pair for which its slope is computed once
-# Half of a cache: larger sums over pairs are tiles, in which several sums read the same block anyway.
-_MOST_BYTES = 2**23
 _FEWEST = 20  # pairs for each element of a side: a sum over fewer is one loop that holds nothing
 _PLAIN = frozenset((ADD, SUBTRACT, MULTIPLY, NEGATIVE))  # what sums take apart by themselves
 
@@ -184,7 +183,7 @@ def _is_worth(root: Expr, node: Expr, axes: Sequence[Axis]) -> bool:
     """Whether the slope at ``node`` takes more than a few operations, there are many for each element, and all fit into memory that is near."""
     pairs = prod(map(extent, axes))
     sides = max(prod(map(extent, free_axes(read))) for read in reads_of(node))
-    fits = 0 < pairs * dtypes.width(node.dtype) <= _MOST_BYTES
+    fits = 0 < pairs * dtypes.width(node.dtype) <= MOST_HELD
     return fits and pairs >= _FEWEST * sides and sum(map(weight, _above(root, node))) >= _LEAST
 
 

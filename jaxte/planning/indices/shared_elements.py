@@ -20,6 +20,7 @@ from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.graphs import among, reached
+from jaxte.lang.limits import MOST_HELD, MOST_PARTS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
 from jaxte.planning.asked import intermediates
@@ -35,9 +36,8 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 _EXPENSIVE = 8  # operations of a function that is worth an array
 _FEWER = 1.5  # times fewer elements than are computed in all places
-_LEAST_BYTES, _MOST_BYTES = 2**14, 2**23  # small ones are computed anywhere, larger ones are tiles
+_LEAST_BYTES = 2**14  # smaller arrays are computed anywhere
 _TAPS = 8  # positions of a sum that are written one after the other, each a slice
-_MOST_PLACES = 64  # in a body at which something is computed, each of which is compared with the others
 
 
 class Shared(Compute):
@@ -139,7 +139,7 @@ def _places(tensor: Compute) -> Iterator[_Place]:
     """The largest functions of elements in the body of ``tensor``, and what they are functions of."""
     functions = [n for n in postorder(tensor.body) if isinstance(n, Call) and _is_function(n)]
     nodes = [*functions, *(a for n in functions for a in n.args if _is_outer(a))]
-    if not nodes or len(nodes) > _MOST_PLACES or len(tensor.axes) == 0:
+    if not nodes or len(nodes) > MOST_PARTS or len(tensor.axes) == 0:
         return
     guards, always = guards_of(tensor.body, set(nodes)), set(reached([tensor.body], _children_always))
     for node in nodes:
@@ -291,7 +291,7 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     lows, highs = _hull(places)
     count = prod(high - low for low, high in zip(lows, highs, strict=True))
     size = count * dtypes.width(first.key.dtype)
-    if not _LEAST_BYTES <= size <= _MOST_BYTES or count * _FEWER > again + sum(p.points for p in places):
+    if not _LEAST_BYTES <= size <= MOST_HELD or count * _FEWER > again + sum(p.points for p in places):
         return None
     if reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
         return None

@@ -12,13 +12,13 @@ from math import prod
 
 from jaxte.lang.expr import Axis, Reduce, as_expr
 from jaxte.lang.graphs import among, reached
+from jaxte.lang.limits import LONGEST_UNROLLED
 from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
 _DTYPES = ("float32", "float64")  # sums of narrower ones are kept in float32
 _COORDINATES = 4  # positions of a sum that is written out wherever it is computed
-_LONGEST = 32  # positions of a window
 
 
 def is_window_function(tensor: object, kinds: Sequence[type] = (Compute,)) -> bool:
@@ -46,7 +46,7 @@ def _may_be(tensor: Compute, kinds: Sequence[type]) -> bool:
 
 def _is_short(axis: Axis) -> bool:
     extent = known(as_expr(axis.extent))
-    return extent is not None and extent <= _LONGEST
+    return extent is not None and extent <= LONGEST_UNROLLED
 
 
 def _is_sum_of_few(node: Reduce) -> bool:

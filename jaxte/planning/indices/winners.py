@@ -26,6 +26,7 @@ from math import prod
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import LONGEST_UNROLLED, MARGIN
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.asked import intermediates
@@ -39,8 +40,6 @@ from jaxte.sets.intervals import axis_bounds, extent, interval, known
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.structure import PartialSum
-
-_LONGEST = 32  # positions up to which a window is slices: one loop that holds nothing
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def by_doubling(node: Reduce, axes: Sequence[Axis], name: str) -> Expr:
 
 def _is_long(node: Reduce) -> bool:
     sizes = [known(a.extent) for a in node.axes]
-    return None not in sizes and prod(s for s in sizes if s is not None) > _LONGEST
+    return None not in sizes and prod(s for s in sizes if s is not None) > LONGEST_UNROLLED
 
 
 def _windows(node: Reduce, hits: Hits, axes: Sequence[Axis]) -> list[_Window] | None:
@@ -215,7 +214,6 @@ def _found(hits: Hits, level: _Level) -> Expr:
     return call(SELECT, call(EQUAL, level.best, level.best), total, level.best) if hits.spreads else total
 
 
-_WORTH = 1.3  # how much less has to be met
 _FEWEST = 3  # positions along each axis
 
 
@@ -237,7 +235,7 @@ def one_axis_apart(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     if len(sizes) < 2 or not isinstance(node.exprs[0], Read) or any(s is None or s < _FEWEST for s in sizes):
         return node
     *others, last = [s for s in sizes if s is not None]
-    if prod(others) * last < _WORTH * (sum(others) + last + costs.element):
+    if prod(others) * last < MARGIN * (sum(others) + last + costs.element):
         return node
     *before, inner = node.axes
     conditions = conjuncts(node.where)

@@ -12,12 +12,11 @@ from math import prod
 
 from jaxte.lang.expr import TRUE, Axis, Read, Reduce
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import MARGIN
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.asked import intermediates
 from jaxte.sets.intervals import extent, known
 from jaxte.tensors.structure import PartialSum
-
-_WORTH = 1.25  # how many times as many points the sum has as both
 
 
 def with_batches_first(node: Reduce, name: str) -> Reduce:
@@ -72,4 +71,4 @@ def _gains(read: Read, alone: dict[int, Axis], node: Reduce) -> bool:
     whole = prod(map(extent, (*free_axes(node), *node.axes)))
     kept = prod(e for n, e in enumerate(shape) if n not in alone and isinstance(e, int))
     first = prod(e for e in shape if isinstance(e, int)) + kept * costs.element + costs.loop
-    return whole >= _WORTH * (first + whole / prod(extent(a) for a in alone.values()))
+    return whole >= MARGIN * (first + whole / prod(extent(a) for a in alone.values()))

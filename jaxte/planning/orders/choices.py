@@ -23,12 +23,10 @@ from jaxte.algebra.product import (
 )
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call
+from jaxte.lang.limits import LEVELS, SHORTEST_PRODUCT
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder
 from jaxte.sets.intervals import extent
-
-_SHORTEST = 8  # points that are summed inside: fewer are no product of matrices
-_DEEPEST = 8  # choices nested in each other
 
 
 def with_shared_branches(product: Product) -> Product:
@@ -39,7 +37,7 @@ def with_shared_branches(product: Product) -> Product:
         if factor.inverse or not (isinstance(choice, Call) and choice.op is SELECT):
             found.append(factor)
             continue
-        found += _shared(choice, _DEEPEST)
+        found += _shared(choice, LEVELS)
     return Product(tuple(found), product.guards)
 
 
@@ -82,7 +80,7 @@ def summed_inside(product: Product, node: Reduce) -> tuple[Axis, ...]:
         if not depends_on(node.where, (a,)) and not any(depends_on(e, (a,)) for e in tests)
     )
     own = [f for f in product.factors if depends_on(f.expr, inside)]
-    if len(inside) in (0, len(node.axes)) or prod(map(extent, inside)) < _SHORTEST:
+    if len(inside) in (0, len(node.axes)) or prod(map(extent, inside)) < SHORTEST_PRODUCT:
         return ()
     outer = {a for f in own for a in free_axes(f.expr)} - set(inside)
     # each operand lacks an axis that another one has, so that what they are summed to is a product of matrices

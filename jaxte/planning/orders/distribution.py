@@ -21,6 +21,7 @@ from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, 
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, leaves
+from jaxte.lang.limits import FEWER, SHORTEST_PRODUCT
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
@@ -32,7 +33,6 @@ _MOST_TERMS = 4  # each is a product of matrices of its own
 _MOST_FLAT = 12  # terms, of sums within sums
 _MINUS = Const(-1)
 _SMALLER = 8  # how much fewer values a term has than the sum of all
-_SHORTEST = 8  # what is summed over fewer points is no product of matrices
 
 
 def distributed(node: Reduce, axes: Sequence[Axis]) -> list[Reduce]:
@@ -110,7 +110,7 @@ def _terms(factor: Factor) -> list[Expr] | None:
 
 def _gains(product: Product, wide: Factor, terms: Sequence[Expr], node: Reduce, axes: Sequence[Axis]) -> bool:
     others = [f for f in product.factors if f is not wide]
-    if any(map(may_be_infinite, product.factors)) or prod(map(extent, node.axes)) < _SHORTEST:
+    if any(map(may_be_infinite, product.factors)) or prod(map(extent, node.axes)) < SHORTEST_PRODUCT:
         return False
     box = free_axes(wide.expr)
     needed = {axis for f in product.factors for axis in free_axes(f.expr)}
@@ -150,9 +150,6 @@ def added(sums: Sequence[Expr]) -> Expr:
     for other in rest:
         total = call(ADD, total, other)
     return total
-
-
-_FEWER = 4  # how many times fewer rows than positions there are
 
 
 def with_tables_first(node: Reduce, name: str) -> Expr:
@@ -201,4 +198,4 @@ def _place(chosen: Sequence[Read], axes: Sequence[Axis]) -> tuple[Expr, int] | N
 def _has_fewer_rows(data: Expr, others: Sequence[Axis], rows: int) -> bool:
     """Whether there are few rows for the positions that choose one, of which nothing else in the sum depends."""
     own = list(free_axes(data))
-    return not any(among(a, others) for a in own) and rows * _FEWER <= prod(map(extent, own))
+    return not any(among(a, others) for a in own) and rows * FEWER <= prod(map(extent, own))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jaxte.lang.budget import PLACES
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import PLACES
 from jaxte.lang.operators import AND, NOT, OR, SELECT
 from jaxte.lang.walk import nodes_outside, postorder
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjuncts
 from jaxte.lang.graphs import among, identical, leaves
+from jaxte.lang.limits import MOST_PARTS, TABLE
 from jaxte.lang.operators import AND, BIT_AND, BIT_OR, BIT_XOR, MAXIMUM, MINIMUM, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear
@@ -27,8 +28,6 @@ from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.facts import permutation, within
 from jaxte.tensors.inputs import assume
 from jaxte.tensors.tensor import Compute, of_array
-
-MOST_PARTS = 64  # each has conditions of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,6 @@ Guards = Mapping[
     Expr, Sequence[tuple[Expr, ...]]
 ]  # of each read, the conditions of the places where it stands
 
-_MOST_POINTS = 2**20  # of a table, and of a choice, at which what it chooses is compared
 
 _FEW_CHOICES = 8  # that are written within each other
 
@@ -211,7 +209,7 @@ def values_over(axes: Sequence[Axis], expr: Expr) -> np.ndarray | None:
     """The values of ``expr`` over the ranges of ``axes``, a dimension for each; None where these are not known, or large."""
     ranges = [reach(linear(a)) for a in axes]
     extents = [r[1] + 1 - r[0] for r in ranges if r is not None]
-    if len(extents) < len(axes) or not 0 < prod(extents) <= _MOST_POINTS:
+    if len(extents) < len(axes) or not 0 < prod(extents) <= TABLE:
         return None
     at: dict[Expr, np.ndarray] = {}
     for n, axis in enumerate(axes):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lang.limits import MOST_HELD
 from jaxte.planning.graph import planned
 from jaxte.planning.indices import rows
 from jaxte.tensors.structure import topological_order
@@ -116,7 +117,7 @@ def test_sums_over_few_pairs_hold_nothing() -> None:
 
 
 def test_sums_over_many_pairs_are_left_to_tiles() -> None:
-    long = 2 * rows._MOST_BYTES // 4 // M
+    long = 2 * MOST_HELD // 4 // M
     x, c = te.placeholder((long,), name="x"), te.placeholder((M,), name="c")
     (j,) = summed(j=M)
     body = lambda i: te.sum(te.exp(te.abs(x[i] - c[j]) + 1.0), axis=j)  # noqa: E731

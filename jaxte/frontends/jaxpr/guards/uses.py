@@ -16,6 +16,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.limits import LARGE_TABLE
 
 # what moves elements, or adds them: its transpose says which elements of an operand go into needed ones
 _MOVES = frozenset(
@@ -44,7 +45,6 @@ STEEP: dict[tuple[int, float], tuple[str, ...]] = {
     (0, 2.0): ("acosh",),
     (1, 1.0): ("div", "rem", "atan2"),
 }
-_LARGEST = 1 << 22  # elements of an array whose slices are put together to see what they leave out
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def slices_leave_out(slot: Slot, uses: Sequence[Use]) -> bool:
     steep = slot.origin is not None and any(slot.origin.name in names for names in STEEP.values())
     if not steep or any(use.step.name != "slice" or use.step.has_symbols for use in uses):
         return False
-    if prod(slot.shape) > _LARGEST:
+    if prod(slot.shape) > LARGE_TABLE:
         return False
     read = np.zeros(slot.shape, bool)
     for use in uses:

@@ -14,9 +14,9 @@ from jaxte.bridge.jaxprs import bound, literal_array, walked
 from jaxte.frontends.jaxpr.equations.dimensions import NAMES, dimensions
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.loops.counters import Counters
+from jaxte.lang.limits import LARGE_TABLE
 
 Table = np.ndarray[Any, Any]
-_MOST = 1 << 23  # numbers of all steps
 
 
 class Tables:
@@ -50,7 +50,7 @@ class Tables:
         if eqn is None or eqn.effects or len(eqn.outvars) != 1 or "jaxpr" in eqn.params:
             return None
         if (
-            prod(atom.aval.shape) * self._counters.steps > _MOST
+            prod(atom.aval.shape) * self._counters.steps > LARGE_TABLE
             or np.dtype(atom.aval.dtype).kind not in "biuf"
         ):
             return None
@@ -75,7 +75,11 @@ def _for_all(eqn: Any, operands: Sequence[Table]) -> Table | None:
     closed = jax.make_jaxpr(batched)(*shapes)
 
     def results(inner: Any, values: Sequence[Any]) -> list[Any]:
-        return [None] * len(inner.outvars) if any(v is None for v in values) else folded(inner, values, _MOST)
+        return (
+            [None] * len(inner.outvars)
+            if any(v is None for v in values)
+            else folded(inner, values, LARGE_TABLE)
+        )
 
     (found,) = walked(closed.jaxpr, [*map(np.asarray, closed.consts), *given], results, literal_array)
     return None if found is None else np.asarray(found)[None if steps == 1 else ...]

@@ -13,6 +13,7 @@ import numpy as np
 from jaxte.lang.divisions import Division, Quotient, division
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Expr, Read, Reduce, as_expr
+from jaxte.lang.limits import TABLE
 from jaxte.lang.operators import COMPARISONS, MAXIMUM, MINIMUM
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -102,9 +103,6 @@ def _normal(index: Expr) -> Expr:
     return from_linear(linear(index)) if _is_position(index) else index
 
 
-_MOST = 1 << 20  # positions of a constant array that are looked at
-
-
 def positions_in(array: Any, i: Sequence[Any], extent: int) -> Expr | None:
     """An index expression of ``i`` whose values are those of the integer ``array``, positions in an axis of ``extent``.
 
@@ -112,7 +110,7 @@ def positions_in(array: Any, i: Sequence[Any], extent: int) -> Expr | None:
     compared with the whole array, so that what is returned is right.
     """
     values = np.asarray(array, dtype=np.int64)
-    if values.size == 0 or values.size > _MOST:
+    if values.size == 0 or values.size > TABLE:
         return None
     grids = np.ix_(*(np.arange(n) for n in values.shape))
     for coefficients, constant in _slopes(values):

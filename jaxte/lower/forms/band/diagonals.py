@@ -28,6 +28,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical, place_of
+from jaxte.lang.limits import FEWEST_DIAGONALS, LONGEST_UNROLLED, MOST_DIAGONALS
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply, Name
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total, loop
@@ -41,7 +42,6 @@ from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, long_text
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, BandSpec, Dims, Part
 from jaxte.lower.forms.band.write_blocks import Assign
-from jaxte.lower.limits import FEWEST_DIAGONALS, LONGEST_UNROLLED, MOST_DIAGONALS
 
 _LOOPS = "pqrsuvw"
 _SHORTEST = 4  # bytes of the numbers that may be added one after the other

@@ -35,6 +35,7 @@ from jaxte.algebra.product import multiplied
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
 from jaxte.lang.graphs import among, place_of
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total
@@ -161,9 +162,6 @@ def added_remainders(y: Shaped, at: int, stride: int, loop: Loop, dtype: str) ->
     return Shaped(Total(Each(placed, (loop,))), taken.letters, extents)
 
 
-_LARGEST_PERIOD = 64  # remainders of the columns, each of which is a band of its own
-
-
 @dataclass(frozen=True, slots=True)
 class _Line:
     """A form over ``l = M q + t``: the coefficients of q and m, and the constant for each t."""
@@ -228,7 +226,7 @@ def _steps(roles: ColumnRoles) -> tuple[int, int, int] | Refusal:
     """``(g, s, c)`` with ``g row + s diagonal = l + c`` at each l and m."""
     forms = [from_linear(f.terms) for f in (roles.row, roles.diagonal)]
     period = lcm(*_divisors(forms))
-    if period > _LARGEST_PERIOD:
+    if period > MOST_PARTS:
         return Refusal(f"rows and diagonals repeat after {period} columns only")
     lines = [_line(form, roles, period) for form in forms]
     row, diagonal = lines

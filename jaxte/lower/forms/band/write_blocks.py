@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from string import ascii_letters, ascii_uppercase
 
 from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.lang.limits import MARGIN
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.steps import Pad
@@ -46,8 +47,6 @@ _LARGEST, _SMALLEST = (
     64,
     16,
 )  # rows of a block: larger ones multiply more zeros, smaller ones are slow products
-# How many more entries a single block may have than several, for which columns are copied.
-_WORTH_COPIES = 1.25
 _RESERVED = "nijwms"  # blocks, rows, columns, diagonals, spans and remainders of the band that is skewed
 _SPARE = "rzyxtuv" + ascii_letters
 _LOOPS = "pqrstuvz" + ascii_uppercase
@@ -97,7 +96,7 @@ def blocks_of(band: Band) -> Blocks:
     across = band.stride * size
     spans = -(-max(0, band.window - band.stride) // across) + 1
     several = Blocks(size, -(-rows // size), spans, across, band.stride, band.remainders)
-    return single if single.entries <= _WORTH_COPIES * several.entries else several
+    return single if single.entries <= MARGIN * several.entries else several
 
 
 class _Writer:

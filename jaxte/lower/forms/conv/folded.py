@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import ONE, Const, Expr, as_expr
+from jaxte.lang.limits import LONGEST_UNROLLED, MOST_PARTS
 from jaxte.lower.arrays.elementwise import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, Parts, Stacked, loop
 from jaxte.lower.arrays.node import Node
@@ -31,7 +32,6 @@ from jaxte.lower.code.lettered_array import NO_WIDTH, moving
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.forms.conv.write import Dimension, call_source, dimension, finished_source, rearranged
-from jaxte.lower.limits import LONGEST_UNROLLED, MOST_COPIES
 from jaxte.sets.affine import normal
 
 
@@ -42,7 +42,7 @@ def groups_of(spec: ConvolutionSpec) -> int | Refusal:
     if not isinstance(spec.groups, Const):
         return Refusal("the number of groups is not known")
     count = int(spec.groups)
-    return count if count <= MOST_COPIES else Refusal(f"{count} groups are more than {MOST_COPIES}")
+    return count if count <= MOST_PARTS else Refusal(f"{count} groups are more than {MOST_PARTS}")
 
 
 def groups_source(spec: ConvolutionSpec, operands: Sequence[Node]) -> Node:

@@ -22,6 +22,7 @@ from jaxte.algebra.product import Factor
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
@@ -34,7 +35,6 @@ from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Array, Finish, OfTwo, Refusal, array
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finishing, operand_body
 from jaxte.lower.forms.conv.write import rearranged
-from jaxte.lower.limits import MOST_COPIES
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 
@@ -98,7 +98,7 @@ def recognise_tap_sums(
     outer: Sequence[Factor],
     guards: Sequence[Expr],
     along_columns: bool = True,
-    most: int = MOST_COPIES,
+    most: int = MOST_PARTS,
 ) -> TapSumsSpec | Refusal:
     """The sums that the convolution ``match`` is, at ``most`` positions; the other arguments as those of ``specify``.
 

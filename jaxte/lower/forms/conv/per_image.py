@@ -20,6 +20,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis, as_expr
+from jaxte.lang.limits import MOST_TERMS
 from jaxte.lower.arrays.counts import bytes_of, flops
 from jaxte.lower.arrays.elementwise import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, MapOver, Total, loop
@@ -35,7 +36,6 @@ from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.forms.conv.write import Dimension, dimension, finished_source, rearranged
-from jaxte.lower.limits import MOST_TERMS
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis, as_expr
+from jaxte.lang.limits import LONGEST_UNROLLED, MOST_UNROLLED
 from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.loops import Each, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
@@ -27,7 +28,6 @@ from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.forms.conv.write import Dimension, dimension, finished_source, rearranged
-from jaxte.lower.limits import LONGEST_UNROLLED, MOST_UNROLLED
 from jaxte.sets.intervals import extent_of
 
 

@@ -18,6 +18,7 @@ from string import ascii_letters
 from jaxte.algebra.product import may_spoil, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Const
+from jaxte.lang.limits import LONGEST_UNROLLED, MOST_PARTS
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Each, Stacked, loop
 from jaxte.lower.arrays.node import Node
@@ -30,7 +31,6 @@ from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.one_pass import TapSumsSpec, padded_operand, placed, recognise_tap_sums
 from jaxte.lower.forms.conv.recognise import Matched
-from jaxte.lower.limits import LONGEST_UNROLLED, MOST_COPIES
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 
@@ -43,7 +43,7 @@ def recognise_two_stacks(found: Matched, axes: Sequence[Axis], dtype: str) -> Ta
     if isinstance(spec, Refusal):
         return spec
     rows, *others = (w[0] for w in spec.windows)
-    if not others or max(rows, prod(others)) > LONGEST_UNROLLED or rows * prod(others) <= MOST_COPIES:
+    if not others or max(rows, prod(others)) > LONGEST_UNROLLED or rows * prod(others) <= MOST_PARTS:
         return Refusal("there are no two stacks of a few slices, or sums in one pass are few enough")
     if spec.windows[0][3] != 1 or dtype in dtypes.NARROW:
         return Refusal("elements of the first dimension are taken apart, or rounded in each product")

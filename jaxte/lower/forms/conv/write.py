@@ -21,6 +21,7 @@ from math import gcd, prod
 from typing import TypeVar
 
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Var, as_expr
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.loops import Choices, Each, Stacked
@@ -31,7 +32,6 @@ from jaxte.lower.arrays.views import Flip, Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
-from jaxte.lower.limits import MOST_COPIES
 
 _T = TypeVar("_T")
 
@@ -195,7 +195,7 @@ def residue_classes(spec: ConvolutionSpec) -> tuple[Classes, ...] | Refusal:
             return Refusal(f"no tap reaches some of every {len(own.classes)} outputs")
         found.append(own)
     total = prod(len(own.classes) for own in found)
-    return tuple(found) if total <= MOST_COPIES else Refusal(f"{total} classes are more than {MOST_COPIES}")
+    return tuple(found) if total <= MOST_PARTS else Refusal(f"{total} classes are more than {MOST_PARTS}")
 
 
 def _classes(dim: Dimension) -> Classes:

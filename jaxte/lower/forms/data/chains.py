@@ -13,6 +13,7 @@ from dataclasses import replace
 from jaxte.algebra.sums import Signed, signed_terms
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, conjuncts
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.node import Node
@@ -23,7 +24,6 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import signature
 from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
 from jaxte.lower.forms.data.scatters import accumulated, in_order, scatter_candidates, scatter_operands
-from jaxte.lower.limits import MOST_COPIES
 from jaxte.lower.views.scope import Scope
 
 _ADDED = FORMS["sum"]
@@ -37,7 +37,7 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
     axes = tuple(scope.order)
     links = [link for term in terms if (link := _link(body, term, axes, scope)) is not None]
     links = [link for link in links if _alike(link[2], links[0][2])]
-    if not 1 < len(links) or len(terms) > MOST_COPIES:
+    if not 1 < len(links) or len(terms) > MOST_PARTS:
         return None
     links = [link for link in links if _is_added(body, link, axes, scope)]
     if not links:

@@ -17,12 +17,12 @@ from jaxte.autodiff.sums.cheap import LongPositions, Positions
 from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.lang.graphs import among, identical, place_of
+from jaxte.lang.limits import FEW_POSITIONS
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Finish, Refusal, array, over_all
 from jaxte.lower.cost.work import points
-from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.sets.affine import Linear, from_linear, normal
 from jaxte.sets.index_forms import difference, linear_or_none
 from jaxte.sets.intervals import known

@@ -19,6 +19,7 @@ from math import prod
 from jaxte.lang.divisions import Quotient, divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import MOST_TERMS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
@@ -34,7 +35,6 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 
 INTERLEAVED = "interleaved"
-MOST_BRANCHES = 16  # each is an expression of its own
 _Remainder = tuple[Axis, int]  # a dimension, and what it is divided by
 
 
@@ -104,7 +104,7 @@ def _chain(node: Expr, scope: Scope) -> tuple[_Remainder, list[Expr]] | None:
         own, position = found[:2], found[2]
         branches.setdefault(position, node.args[1])
         node = node.args[2]
-    if own is None or not 1 < own[1] <= MOST_BRANCHES or len(branches) < own[1] - 1:
+    if own is None or not 1 < own[1] <= MOST_TERMS or len(branches) < own[1] - 1:
         return None
     return own, [*branches.values(), node]
 

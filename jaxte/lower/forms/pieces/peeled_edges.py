@@ -21,6 +21,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read
+from jaxte.lang.limits import SHORT_LINE
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
@@ -34,7 +35,6 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import Policy, signature
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.pieces.interleaved import is_interleaved
-from jaxte.lower.limits import SHORT_LINE
 from jaxte.lower.views.interior import Cuts, interior_cuts
 from jaxte.lower.views.scope import Scope, Widths, is_inside
 from jaxte.sets.intervals import extent_of, known

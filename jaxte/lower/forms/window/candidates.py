@@ -8,6 +8,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Read, Reduce
 from jaxte.lang.graphs import identical
+from jaxte.lang.limits import FEW_TAPS, LARGE_RESULT, MOST_PARTS
 from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search, Wanted, way
@@ -28,7 +29,6 @@ from jaxte.lower.forms.window.write import (
     is_padded_apart,
     window_source,
 )
-from jaxte.lower.limits import FEW_TAPS, LARGE_RESULT, MOST_COPIES
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
 
@@ -58,9 +58,9 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
     called = made + _called_work(spec, float(points(axes)), body.policy.facts)
     if body.policy.facts.moves_lanes_apart:
         made += _strided_work(spec, node)
-    if prod(sizes) <= MOST_COPIES:
+    if prod(sizes) <= MOST_PARTS:
         yield own(SLICES, made + slices_work(spec, node))
-    if len(sizes) > 1 and max(sizes) <= MOST_COPIES:
+    if len(sizes) > 1 and max(sizes) <= MOST_PARTS:
         yield own(SEPARABLE, made + separable_work(spec, node))
         if body.policy.facts.fuses_pads and points(axes) >= LARGE_RESULT and is_padded_apart(spec):
             yield own(PADDED_APART, made + separable_work(spec, node, True))

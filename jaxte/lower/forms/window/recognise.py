@@ -33,10 +33,10 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import LONGEST_UNROLLED
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes
 from jaxte.lower.code.spec import Array, Finish, Refusal, array, over_all
-from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.match.affine_relation import Extents, is_implied
 from jaxte.lower.match.index_terms import Form, forms_of, is_injective, rewrite_forms, tied_axes
 from jaxte.lower.match.window_relation import WindowRelation, relate_window

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW_POSITIONS
 from jaxte.lang.operators import AND, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.products import OPS
@@ -32,7 +33,6 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.work import Work, expensive_calls, is_expensive, points
 from jaxte.lower.forms.window.recognise import UnrollSpec
-from jaxte.lower.limits import FEW_POSITIONS
 from jaxte.lower.rewrites.short_axes import term_at, terms_of, together
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear

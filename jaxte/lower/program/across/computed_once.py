@@ -28,13 +28,13 @@ from typing import Any
 from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.graphs import Members, among
+from jaxte.lang.limits import FEW
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import CLIP, FILL, Gather, Updated
 from jaxte.lower.arrays.elementwise import Kept, Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.limits import FEW
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor

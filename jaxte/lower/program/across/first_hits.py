@@ -34,10 +34,11 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.graphs import Members
+from jaxte.lang.limits import MOST_TERMS
 from jaxte.lang.operators import AND, EQUAL, FLOOR_DIVIDE, NOT, OR, SELECT
 from jaxte.lang.walk import depends_on, nodes_outside, substitute
 from jaxte.lower.cost.policy import ANY, Policy
-from jaxte.lower.forms.pieces.interleaved import INTERLEAVED, MOST_BRANCHES
+from jaxte.lower.forms.pieces.interleaved import INTERLEAVED
 from jaxte.lower.forms.window.unrolled import numbered_conditions
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.affine import linear, normal
@@ -172,7 +173,7 @@ def _digits(position: Expr) -> tuple[_Digit, ...]:
     alone = substitute(position, {d.node: as_expr(0) for d in found})
     if depends_on(alone, [d.axis for d in found]) or len({d.axis for d in found}) < len(found):
         return ()
-    if not linear(alone).is_constant or prod(d.base for d in found) > MOST_BRANCHES:
+    if not linear(alone).is_constant or prod(d.base for d in found) > MOST_TERMS:
         return ()
     return tuple(found)
 
@@ -210,7 +211,7 @@ def _hits(read: Read) -> dict[int, Expr] | None:
     extents = [normal(a.extent) for a in node.axes]
     if not all(isinstance(e, Const) for e in (*extents, *(a.lo for a in node.axes))):
         return None
-    if prod(int(e) for e in extents) > MOST_BRANCHES:
+    if prod(int(e) for e in extents) > MOST_TERMS:
         return None
     taps = itertools.product(*(range(int(a.lo), int(a.hi)) for a in node.axes))
     found = numbered_conditions(node, [dict(zip(node.axes, map(as_expr, t), strict=True)) for t in taps])

@@ -11,11 +11,11 @@ from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW, FEW_POSITIONS
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.work import expensive_calls
-from jaxte.lower.limits import FEW, FEW_POSITIONS
 from jaxte.lower.program.across.padded_once import (
     are_several,
     by_tensor,

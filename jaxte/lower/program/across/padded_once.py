@@ -18,6 +18,7 @@ from functools import cache, lru_cache, partial
 from typing import Any
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjuncts
+from jaxte.lang.limits import PLACES
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.code.vocabulary import AnyStatement
@@ -34,7 +35,6 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, surely_inside
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST_PIECES = 4000  # of nodes and parts of axes; beyond, all reads count everywhere
 _MOST_OF_AN_AXIS = 0.75  # that a condition may leave for reads to be asked about that part by itself
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 
@@ -148,7 +148,7 @@ def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
         return parts[key[1], condition]
 
     stack: list[tuple[Expr, dict[Expr, Expr]]] = [(root, {})]
-    while stack and len(seen) < _MOST_PIECES:
+    while stack and len(seen) < PLACES:
         node, table = stack.pop()
         key = node, tuple(table.items())
         if key in seen:
@@ -162,7 +162,7 @@ def _in_pieces(root: Expr) -> dict[Tensor, list[Read]]:
             stack += [(test, table), (taken, within(test)), (other, within(call(NOT, test)))]
         else:
             stack += [(child, table) for child in node.children if child.children or isinstance(child, Read)]
-    return found if len(seen) < _MOST_PIECES else by_tensor(root)
+    return found if len(seen) < PLACES else by_tensor(root)
 
 
 def _narrowed(table: dict[Expr, Expr], condition: Expr) -> dict[Expr, Expr]:

@@ -12,6 +12,7 @@ from math import prod
 
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ZERO, as_expr
+from jaxte.lang.limits import MOST_TERMS
 from jaxte.lower.arrays.elementwise import Typed, number
 from jaxte.lower.arrays.node import Node, rewritten
 from jaxte.lower.arrays.products import ReduceWindow
@@ -19,7 +20,6 @@ from jaxte.lower.arrays.steps import Repeat
 from jaxte.lower.arrays.views import View
 from jaxte.sets.intervals import known
 
-_MOST = 16  # positions of a window, each of which is met
 _ROWS = 2  # the last axes, which lie in registers
 
 
@@ -40,7 +40,11 @@ def _windows(node: Node) -> ReduceWindow | None:
         array = array.array
     if isinstance(array, ReduceWindow) and _repeats(array):
         sizes, array = [a * b for a, b in zip(sizes, array.sizes, strict=True)], array.array
-    if None in map(known, node.shape) or all(s == 1 for s in sizes[-_ROWS:]) or not 0 < prod(sizes) <= _MOST:
+    if (
+        None in map(known, node.shape)
+        or all(s == 1 for s in sizes[-_ROWS:])
+        or not 0 < prod(sizes) <= MOST_TERMS
+    ):
         return None
     plain = node.dtype in ("float32", "float64")
     return ReduceWindow(

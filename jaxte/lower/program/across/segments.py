@@ -23,11 +23,11 @@ from jaxte.algebra.product import conditions_outside
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among, components
+from jaxte.lang.limits import FEW, LONGEST_UNROLLED, TABLE
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, reductions, rewrite, substitute
 from jaxte.lower.arrays.products import OPS
 from jaxte.lower.cost.work import points
-from jaxte.lower.limits import FEW, LONGEST_UNROLLED
 from jaxte.lower.match.index_terms import with_normal_indices
 from jaxte.lower.rewrites.short_axes import written_out
 from jaxte.lower.tiles.tiling import Tiling
@@ -42,7 +42,6 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 _GAIN = 2  # how many times fewer points make a tensor of its own worth it
 _LEAST_GAIN = 2.5  # the same for pieces: a triangle, with all of its rows, is none
-_MOST_PAIRS = 2**20  # of positions that are compared with bounds
 
 
 def with_segments(planned: Tiling) -> Tiling:
@@ -274,7 +273,7 @@ def _moving(own: Sequence[Axis], conditions: Sequence[Expr]) -> _Moving | None:
         return None
     (axis,), (by,) = own, others
     rows, columns, first = known(by.extent) or 0, known(axis.extent) or 0, known(axis.lo) or 0
-    if not 0 < rows * columns <= _MOST_PAIRS:
+    if not 0 < rows * columns <= TABLE:
         return None
     at: dict[Expr, np.ndarray] = {by: np.arange(rows)[:, None], axis: first + np.arange(columns)[None, :]}
     inside = tabulated(where, at)

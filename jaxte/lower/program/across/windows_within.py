@@ -15,17 +15,16 @@ from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.lang.expr import TRUE, Expr, Read, Reduce, call
 from jaxte.lang.graphs import Members
+from jaxte.lang.limits import LONGEST_UNROLLED, PLACES
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.limits import LONGEST_UNROLLED
 from jaxte.lower.rewrites.short_axes import written_out
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.planning.indices.window_functions import is_window_function, positions
 from jaxte.tensors.tensor import Compute, Tensor
 
 _KINDS = (Compute, Adjoint)
-_MOST_NODES = 4_000  # of a sum that is written out: its text, and what the compiler fuses
 
 
 def with_windows_within(planned: Tiling, results: Members[Tensor], policy: Policy) -> Tiling:
@@ -70,7 +69,7 @@ def _sums(reader: Tensor | Tiles, tensor: Tensor, size: int) -> bool:
         read
         for node in postorder(reader.body)
         if isinstance(node, Reduce) and node.reducer.name == "sum"
-        if (count := positions(node)) is not None and count <= min(LONGEST_UNROLLED, _MOST_NODES // size)
+        if (count := positions(node)) is not None and count <= min(LONGEST_UNROLLED, PLACES // size)
         for read in reads_of(*node.exprs)
         if all(a in free_axes(read) for a in node.axes)
     }

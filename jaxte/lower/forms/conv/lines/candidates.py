@@ -18,6 +18,7 @@ from math import log2, prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import LONGEST_UNROLLED, MOST_DIAGONALS
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.counts import total_flops, total_reordered
 from jaxte.lower.arrays.elementwise import Apply
@@ -57,7 +58,6 @@ from jaxte.lower.forms.conv.lines.toeplitz import (
 )
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.spec import Window
-from jaxte.lower.limits import LONGEST_UNROLLED, MOST_DIAGONALS
 from jaxte.sets.intervals import extent_of
 
 

@@ -7,6 +7,26 @@ a case to compare with stands beside each (``python benchmarks/run.py NAME``), w
 
 from __future__ import annotations
 
+# --- what is looked at and taken apart: beyond, it stays together, or nothing is said of it
+
+MOST_PARTS = 64  # terms of a sum, factors of a product, pieces of an index; slices, groups, classes or sums in one statement: stencil_25_point
+LEVELS = 12  # tensors that read one another, guards and choices within each other
+BEHIND = 100  # tensors, or nodes, behind one factor or condition
+PLACES = 4_000  # nodes of one body, each with its conditions or in each part of an axis
+TABLE = 2**20  # positions that are tabulated at a time, or looked at one by one: 8 MB for each index
+LARGE_TABLE = 2**23  # numbers that NumPy looks at once, or in pieces: less than a second
+
+# --- what is worth an array, a product or another order
+
+MARGIN = 1.25  # how many times as many points, elements or seconds the other way has to take: less is within what estimates are off
+FEWER = 4  # times fewer elements than points that read them, where each is computed once for all
+SHORTEST_PRODUCT = 8  # points of a sum; over fewer it is no product of matrices
+FEW_ELEMENTS = 4096  # that are computed faster than read, and laid out however few are read
+MOST_HELD = (
+    2**23
+)  # bytes of an intermediate: half of a cache; larger ones are computed in tiles, again in each
+VECTOR = 8  # positions side by side from which on they are worth being whole vectors
+
 # --- a short axis, one position after the other
 
 FEW = 4  # positions of a sum of products, of what is larger than all it is made from, of a sum in tiles; columns that are summed one by one whatever the sides are: gaussian_sum_4096, soft_rasteriser, contact_map
@@ -16,7 +36,6 @@ LONGEST_UNROLLED = (
     32  # positions of an axis that overlaps with another one, as slices: max_pool_7_1, conv2d_depthwise
 )
 MANY_ROWS = 32  # rows of what is summed that are summed by themselves at first, where sums of several shifts are wanted: savitzky_golay
-MOST_COPIES = 64  # slices, groups, classes or sums in one statement: stencil_25_point
 MOST_UNROLLED = (
     100  # terms of one sum over several short axes together: the operator correlation, of 9 by 9 positions
 )
