@@ -25,6 +25,7 @@ from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
+from jaxte.lang.limits import MOST_TERMS
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import depends_on, free_axes
 
@@ -55,7 +56,8 @@ def term_of(expr: Expr) -> Term:
     coefficient, product = _stripped(expr, 0)
     powers: Counter[Expr] = Counter()
     if product is not None:
-        _count(product, 1, powers, 0)
+        for factor in product_of(product, whole=True).factors:
+            powers[factor.expr] += -1 if factor.inverse else 1
     return Term(coefficient, product, frozenset((f, n) for f, n in powers.items() if n))
 
 
@@ -83,20 +85,6 @@ def _is_number(node: Const) -> bool:
     return node.weak and isinstance(node.value, (int, float)) and abs(node.value) < 1e300
 
 
-def _count(node: Expr, power: int, powers: Counter[Expr], depth: int) -> None:
-    if depth < _DEEPEST and isinstance(node, Call):
-        match node.op, node.args:
-            case op, (a, b) if op is MULTIPLY:
-                _count(a, power, powers, depth + 1)
-                _count(b, power, powers, depth + 1)
-                return
-            case op, (a, b) if op is DIVIDE:
-                _count(a, power, powers, depth + 1)
-                _count(b, -power, powers, depth + 1)
-                return
-    powers[node] += power
-
-
 def with_one_number(expr: Expr) -> Expr:
     """A product, or what a sum adds up, with one number in front where it has several: ``-(H * 0.75) * y * 0.01`` as ``-(0.0075 * (H * y))``."""
     if isinstance(expr, Reduce) and expr.reducer.name == "sum":
@@ -117,16 +105,8 @@ def with_one_number(expr: Expr) -> Expr:
 
 def _numbers(expr: Expr) -> int:
     """How many numbers a product has."""
-    found, stack = 0, [expr]
-    for _ in range(_DEEPEST):
-        if not stack:
-            break
-        match stack.pop():
-            case Call(op, args) if op in (MULTIPLY, DIVIDE, NEGATIVE):
-                stack += args
-            case Const() as node:
-                found += _is_number(node)
-    return found
+    _, factors = product_of(expr, whole=True).signed()
+    return sum(isinstance(f.expr, Const) and _is_number(f.expr) for f in factors)
 
 
 def alike(a: Expr, b: Expr, sign: float = 1.0) -> Expr | None:
@@ -148,15 +128,12 @@ def scaled(term: Term, coefficient: float) -> Expr:
     return size if coefficient > 0 else call(NEGATIVE, size)
 
 
-_MOST_TERMS = 16  # each is compared with each other one
-
-
 def with_common_factor(value: Expr, axes: Sequence[Axis]) -> Expr:
     """``value``, a sum of products, as a product of the factors over ``axes`` and a sum of the others; as it is where these differ."""
     if not (isinstance(value, Call) and is_inexact(value.dtype)):
         return value
     terms = signed_terms(value, negated=True)
-    if not 1 < len(terms) <= _MOST_TERMS:
+    if not 1 < len(terms) <= MOST_TERMS:
         return value
     common: list[Factor] | None = None
     left: list[Signed] = []
@@ -183,7 +160,7 @@ def with_shared_factor(value: Expr) -> Expr:
         return value
     terms = signed_terms(value, negated=True)
     plain = [t for t, _ in terms if not _is_guarded(t)]
-    if not 1 < len(terms) <= _MOST_TERMS or not plain or len(plain) == len(terms):
+    if not 1 < len(terms) <= MOST_TERMS or not plain or len(plain) == len(terms):
         return value
     for factor in product_of(plain[0], whole=True).factors:
         if factor.inverse or not isinstance(factor.expr, Read):

@@ -14,26 +14,25 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.divisions import Quotient, Remainder, division
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.limits import LEVELS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import fold, reads_of
-from jaxte.sets.intervals import axis_bounds, surely_inside
+from jaxte.sets.intervals import axis_bounds, known, surely_inside
 from jaxte.tensors.facts import values_in
 from jaxte.tensors.tensor import Compute
 
 Range = tuple[float, float]  # the least and the greatest number; infinite where there is none
 
 _ANY: Range = (-inf, inf)
-_DEEPEST = 8  # tensors that read one another
 _OF_FUNCTIONS: dict[str, Range] = {
     "sigmoid": (0.0, 1.0),
     "tanh": (-1.0, 1.0),
     "sin": (-1.0, 1.0),
     "cos": (-1.0, 1.0),
     "relu6": (0.0, 6.0),
-    "square": (0.0, inf),
-    "exp": (0.0, inf),
-    "sqrt": (0.0, inf),
+    "cosh": (1.0, inf),
+    **dict.fromkeys(("square", "exp", "exp2", "sqrt", "softplus", "erfc"), (0.0, inf)),
 }
 _MONOTONE: Mapping[str, Callable[[float], float]] = {
     "floor": floor,
@@ -53,7 +52,7 @@ def is_kept_within(index: Expr, stop: int | None) -> bool:
 
 def value_range(expr: Expr) -> Range:
     """The least and the greatest number that ``expr`` may be, each rounded as its dtype is."""
-    return _range(expr, _DEEPEST)
+    return _range(expr, LEVELS)
 
 
 @lru_cache(maxsize=4096)
@@ -66,6 +65,8 @@ def _range(expr: Expr, depth: int) -> Range:
                 return axis_bounds([node]).get(node, _ANY)
             case Read():
                 return _of_elements(node, depth)
+            case Reduce() if len(node.exprs) == 1 and not dtypes.is_complex(node.dtype):
+                return _rounded(_of_reduction(node, below[0]), node.dtype)
             case Call() if not dtypes.is_complex(node.dtype):
                 found = _of_call(node, below)
                 return found if _is_chosen(node) else _rounded(found, node.dtype)
@@ -86,6 +87,15 @@ def _of_elements(read: Read, depth: int) -> Range:
         return _ANY
     inside = surely_inside(read) and not any(map(reads_of, read.indices))
     return (low, high) if inside else (min(low, 0.0), max(high, 0.0))
+
+
+def _of_reduction(node: Reduce, each: Range) -> Range:
+    """What elements between two numbers are reduced to; an extremum of none is no number between them."""
+    low, high = each
+    if node.reducer.name == "sum":
+        return 0.0 if low >= 0 else -inf, 0.0 if high <= 0 else inf
+    has_elements = node.where is TRUE and all((known(a.extent) or 0) > 0 for a in node.axes)
+    return each if has_elements and node.reducer.name in ("max", "min") else _ANY
 
 
 def _of_call(node: Call, below: Sequence[Range]) -> Range:
@@ -111,10 +121,14 @@ def _of_call(node: Call, below: Sequence[Range]) -> Range:
             if name in ("minimum", "maximum"):
                 chosen = min if name == "minimum" else max
                 return chosen(a, c), chosen(b, d)
+            if name == "power" and c == d and c > 0 and c % 2 == 0:
+                return 0.0, inf
             if c == d and isfinite(c) and c > 0:
                 return _by_number(node, (a, b), c)
             if node.op is MULTIPLY and a == b and isfinite(a) and a > 0:
                 return a * c, a * d
+            if node.op is MULTIPLY and (node.args[0] is node.args[1] or (min(a, c) >= 0 and max(a, c) < inf)):
+                return 0.0 if node.args[0] is node.args[1] else a * c, inf
         case [_, (a, b), (c, d)] if node.op is SELECT:
             return min(a, c), max(b, d)
     return _ANY
@@ -135,9 +149,11 @@ def _by_number(node: Call, value: Range, number: float) -> Range:
 
 
 def _cast(low: float, high: float, node: Call) -> Range:
+    if dtypes.is_inexact(node.dtype):
+        return low, high
     if node.dtype == "bool" or not isfinite(low) or not isfinite(high):
         return (0.0, 1.0) if node.dtype == "bool" else _ANY
-    return (low, high) if dtypes.is_inexact(node.dtype) else (float(trunc(low)), float(trunc(high)))
+    return (float(trunc(low)), float(trunc(high)))
 
 
 def _is_chosen(node: Call) -> bool:

@@ -9,20 +9,16 @@ themselves are rounded; where it grows as they come close, what is left of two l
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf, prod
 
+from jaxte.algebra.value_ranges import value_range
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.walk import depends_on, fold, postorder, reads_of, substitute
+from jaxte.lang.limits import BEHIND
+from jaxte.lang.walk import depends_on, postorder, reads_of, substitute
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST_TENSORS = 100  # behind a weight that are looked at
 _FLAT = 2**-7  # of what is divided by: weights grow by the inverse of it at most
-_DEEPEST = 8  # tensors that read one another, of which one is divided by
-_NONNEGATIVE = frozenset(
-    ["exp", "exp2", "abs", "square", "sigmoid", "sqrt", "softplus", "relu", "relu6", "erfc"]
-)
 
 Pairs = tuple[Sequence[Axis], Sequence[Axis]]
 """The axes that one side of a difference has alone, and those of the other side."""
@@ -46,7 +42,7 @@ def may_be_concentrated(weights: Sequence[Expr], sides: Sequence[Expr], pairs: P
         divisor = _divisor(node)
         if divisor is None or not _is_of_pairs(divisor, pairs) or not _comes_from(divisor, sources, known):
             continue
-        if _least(divisor) < _FLAT:
+        if value_range(divisor)[0] < _FLAT:
             return "the weights divide by what may be zero where both sides coincide"
     return ""
 
@@ -72,7 +68,7 @@ def _behind(exprs: Sequence[Expr]) -> Iterator[Expr | None]:
             yield node
             if isinstance(node, Read) and isinstance(node.tensor, Compute):
                 count += 1
-                if count > _MOST_TENSORS:
+                if count > BEHIND:
                     yield None
                     return
                 stack.append(_element(node))
@@ -117,44 +113,3 @@ def _comes_from(expr: Expr, sources: frozenset[Tensor], known: dict[Tensor, bool
         if known[read.tensor]:
             return True
     return False
-
-
-def _least(expr: Expr, deeper: int = _DEEPEST) -> float:
-    """A number that ``expr`` is nowhere below, through ``deeper`` tensors that it reads."""
-
-    def rule(node: Expr, least: list[float]) -> float:
-        match node:
-            case Const(value):
-                return float(value) if isinstance(value, (int, float)) else -inf
-            case Read() if isinstance(node.tensor, Compute) and deeper:
-                return _least(_element(node), deeper - 1)
-            case Reduce(reducer):
-                kept = reducer.name in ("max", "min") or (reducer.name == "sum" and least[0] >= 0)
-                return -inf if not kept else least[0] if reducer.name != "sum" else 0.0
-            case Call(op, args):
-                return _least_of_call(op, args, least)
-        return -inf
-
-    return float(fold(expr, rule))
-
-
-def _least_of_call(op: ops.Op, args: Sequence[Expr], least: Sequence[float]) -> float:
-    match op.name, args:
-        case "add", _:
-            return sum(least)
-        case "multiply", (a, b):
-            signless = min(least) >= 0 and max(least) < inf
-            return 0.0 if a is b else prod(least) if signless else -inf
-        case "maximum", _:
-            return max(least)
-        case "minimum", _:
-            return min(least)
-        case "power", (_, Const(value)) if isinstance(value, (int, float)) and value > 0 and value % 2 == 0:
-            return 0.0
-        case "cosh", _:
-            return 1.0
-        case "cast" | "stop_gradient", _:
-            return least[0]
-        case name, _ if name in _NONNEGATIVE:
-            return 0.0
-    return -inf
