@@ -13,6 +13,7 @@ from typing import TypeGuard
 from jaxte.algebra.data import data_equation, data_readings
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
 from jaxte.tensors.reducers import builtin_reducer
@@ -21,8 +22,6 @@ from jaxte.tensors.tensor import Compute, Tensor
 Monomial = tuple[tuple[Expr, int], ...]  # factors with exponents, in a fixed order
 Polynomial = dict[Monomial, Fraction]
 
-_MOST_PRODUCTS = 96  # of terms with terms, before like ones meet: a product of larger sums stays a product
-_MOST_TERMS = 24  # of a power written out, which otherwise grows with each factor
 _MOST_NODES = 1000  # of one expansion
 
 
@@ -49,7 +48,7 @@ class Expansion:
             if self._budget < 0:
                 raise TooLarge
             memo[node] = self._of(node, memo)
-            if len(memo[node]) > _MOST_TERMS:
+            if len(memo[node]) > MOST_PARTS:
                 raise TooLarge
         return memo[root]
 
@@ -164,7 +163,7 @@ class Expansion:
         return Reduce(builtin_reducer("sum", body.dtype), (body,), fixed, TRUE)
 
     def _multiply(self, a: Polynomial, b: Polynomial) -> Polynomial:
-        if len(a) * len(b) > _MOST_PRODUCTS:
+        if len(a) * len(b) > MOST_PARTS:
             raise TooLarge
         result: Polynomial = {}
         for m, c in a.items():

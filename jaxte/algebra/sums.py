@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from jaxte.lang.expr import Call, Const, Expr, Read, call
 from jaxte.lang.graphs import ordered, reached
-from jaxte.lang.limits import MOST_PARTS
+from jaxte.lang.limits import FUNCTION, MOST_PARTS
 from jaxte.lang.operators import ADD, DIVIDE, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 
@@ -68,7 +68,6 @@ def _is_of(dtype: str, node: Call, mixed: bool) -> bool:
     return node.dtype == dtype and (mixed or all(part.dtype == dtype for part in node.args))
 
 
-_FUNCTION = 8  # operations that exp and its like count for
 _QUOTIENT = 3  # what a quotient takes in multiplications
 
 
@@ -93,5 +92,5 @@ def weight(node: Call) -> int:
     if node.op is DIVIDE:
         return _QUOTIENT
     if node.op.name == "power":
-        return 1 if isinstance(node.args[1], Const) and node.args[1].value == 2 else _FUNCTION
-    return 1 if node.op.name not in TABLE or TABLE[node.op.name].cheap else _FUNCTION
+        return 1 if isinstance(node.args[1], Const) and node.args[1].value == 2 else FUNCTION
+    return 1 if node.op.name not in TABLE or TABLE[node.op.name].cheap else FUNCTION

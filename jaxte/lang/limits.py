@@ -13,12 +13,19 @@ MOST_PARTS = 64  # terms of a sum, factors of a product, pieces of an index; sli
 LEVELS = 12  # tensors that read one another, guards and choices within each other
 BEHIND = 100  # tensors, or nodes, behind one factor or condition
 PLACES = 4_000  # nodes of one body, each with its conditions or in each part of an axis
+CASES = 8  # branches, pieces, turns and leaves that one thing is taken apart into, each of which is looked at by itself
+MOST_DIGITS = 12  # dimensions of one read, or of a reshape
 TABLE = 2**20  # positions that are tabulated at a time, or looked at one by one: 8 MB for each index
 LARGE_TABLE = 2**23  # numbers that NumPy looks at once, or in pieces: less than a second
 
 # --- what is worth an array, a product or another order
 
 MARGIN = 1.25  # how many times as many points, elements or seconds the other way has to take: less is within what estimates are off
+HALVED = 2  # times fewer points, elements or positions, where nothing else is given up for it
+FAR_FEWER = 8  # times fewer points: what is computed at these takes next to nothing beside the others
+MOST_LAID_OUT = 8  # elements for each one of the array that they are taken from
+FUNCTION = 8  # operations that exp and its like count for, and that are worth another order or an array
+WORTH_A_TENSOR = 6  # operations of what is computed once for several readers
 FEWER = 4  # times fewer elements than points that read them, where each is computed once for all
 SHORTEST_PRODUCT = 8  # points of a sum; over fewer it is no product of matrices
 FEW_ELEMENTS = 4096  # that are computed faster than read, and laid out however few are read

@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Call, Expr, call
-from jaxte.lang.limits import LARGE_TABLE
+from jaxte.lang.limits import CASES, LARGE_TABLE
 from jaxte.lang.operators import AND, COMPARISONS, MAXIMUM, MINIMUM, MOD, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -68,7 +68,6 @@ def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
 
 
 _PIECES = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have
-MOST_PIECES = 8  # each is a slice of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +221,7 @@ def runs_of(values: np.ndarray) -> tuple[Piece, ...] | None:
         stop = min(stop, int(ahead[0])) if len(ahead) else stop
         first = int(values[start])
         found.append(Piece(start, stop, None if first < 0 else first, 0 if first < 0 else step))
-        if len(found) > MOST_PIECES:
+        if len(found) > CASES:
             return None
         start = stop
     return _with_shared_ends(found)

@@ -10,7 +10,7 @@ from jaxte.algebra.simplify import added
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, call, cast
 from jaxte.lang.graphs import ordered
-from jaxte.lang.limits import LEVELS
+from jaxte.lang.limits import CASES, LEVELS
 from jaxte.lang.operators import (
     ADD,
     DIVIDE,
@@ -30,9 +30,6 @@ from jaxte.sets.isl_text import is_decidable
 _WITH_EQUAL = {LESS: LESS_EQUAL, GREATER: GREATER_EQUAL}
 
 
-_MOST_LEAVES = 8  # what guards and sums of them hold more than this of becomes one, too: an adjoint that two branches share has twice those of each
-
-
 _NOTHING, _ALL = Const(0.0), Const(1.0)
 _CARRY_GUARDS = (
     SELECT,
@@ -48,7 +45,7 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], keeps_zero: boo
 
     What makes nothing of nothing whatever the operands are, as a number does that ``g`` is multiplied by, then needs no guard (``keeps_zero``).
     """
-    if _leaves(g) > _MOST_LEAVES:
+    if _leaves(g) > CASES:
         if keeps_zero:
             return rule(g)
         return _choice(_where_there(g), rule(g), None) if _excludes(g) else rule(g)

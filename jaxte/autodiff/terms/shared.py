@@ -24,7 +24,7 @@ from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.graphs import identical
-from jaxte.lang.limits import PLACES
+from jaxte.lang.limits import FAR_FEWER, PLACES, WORTH_A_TENSOR
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import extent_of, known
 from jaxte.sets.piecewise_affine import Neighbour, neighbour
@@ -75,8 +75,6 @@ def _places(read: Read) -> Places | None:
 
 
 _WORTH = 16  # operations that are saved for a tensor that is written and read
-_LEAST = 6  # operations of what is worth a tensor of its own
-_FEWER = 8  # parts of so many times fewer points than the adjoint has take next to nothing beside it
 
 
 class Shared(Compute):
@@ -144,7 +142,7 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
 
 def _of_fewer_points(values: Sequence[Expr], axes: Sequence[Axis]) -> frozenset[Expr]:
     """What does not depend on all ``axes``, so that it is computed at few points, wherever it stands: powers of known weights."""
-    most = prod(map(extent_of, (a.extent for a in axes))) // _FEWER
+    most = prod(map(extent_of, (a.extent for a in axes))) // FAR_FEWER
     nodes = value_nodes(*values)
     return frozenset(n for n in nodes if prod(extent_of(a.extent) for a in free_axes(n)) <= most)
 
@@ -171,6 +169,6 @@ def _common(values: Sequence[Expr], anyway: frozenset[Expr]) -> list[Expr]:
             continue
         on_edge = node not in parents or any(users[parent] != users[node] for parent in parents[node])
         own = operations(node, anyway.union(chosen)) if on_edge and node not in anyway else 0
-        if own >= _LEAST and own * (several - 1) >= _WORTH:
+        if own >= WORTH_A_TENSOR and own * (several - 1) >= _WORTH:
             chosen[node] = None
     return list(chosen)

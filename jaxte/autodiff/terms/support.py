@@ -30,7 +30,7 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import BEHIND
+from jaxte.lang.limits import BEHIND, CASES
 from jaxte.lang.operators import ADD, AND, DIVIDE, EQUAL, MULTIPLY, NEGATIVE, NOT, OR, SELECT, SUBTRACT
 from jaxte.lang.walk import fold, free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
@@ -38,8 +38,6 @@ from jaxte.sets.conditions import tidy
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute
-
-_MOST_TERMS = 8  # each has its own region, and each pair of regions is compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +150,7 @@ class _Search:
 
 
 def _few(terms: list[_Term]) -> list[_Term]:
-    if len(terms) > _MOST_TERMS:
+    if len(terms) > CASES:
         raise _TooMany
     return terms
 

@@ -29,7 +29,7 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
 from jaxte.sets.resolved import simplify
 
-_LONGEST_LINE, _SHORT = (
+LONGEST_LINE, SHORT = (
     92,
     24,
 )  # characters of a statement, from which on its parts get names; of a part that does not
@@ -196,10 +196,10 @@ class Statements:
         while True:
             node = Apply(op, tuple([broadcast(v, dims) for v in values]))
             unnamed = [n for n, v in enumerate(values) if not (isinstance(v.code, Name) or v.literal)]
-            if len(self.printer.text(node)) <= _LONGEST_LINE or not unnamed:
+            if len(self.printer.text(node)) <= LONGEST_LINE or not unnamed:
                 break
             longest = max(unnamed, key=lambda n: len(self.text(values[n])))
-            if len(self.text(values[longest])) <= _SHORT:
+            if len(self.text(values[longest])) <= SHORT:
                 break
             values[longest] = self.named(values[longest])
         return Value(node, dims, self._kind(op, values, kind))

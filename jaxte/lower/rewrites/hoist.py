@@ -36,13 +36,12 @@ from jaxte.algebra.product import (
 from jaxte.algebra.sums import Signed, added, signed_terms, weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
-from jaxte.lang.limits import LARGE_ROWS, MOST_TERMS
+from jaxte.lang.limits import CASES, FUNCTION, LARGE_ROWS, MOST_TERMS
 from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import depends_on, free_axes, nodes_outside, reads_data, rewrite, substitute
 from jaxte.lower.cost.work import points
 
 _NARROW = ("float16", "bfloat16")  # parts of a sum would be rounded one by one
-_MOST_BRANCHES = 8  # of a choice, each of which takes a sum of its own
 
 
 def with_factors_outside(root: Expr) -> Expr:
@@ -129,7 +128,7 @@ def _branches(expr: Expr, node: Reduce) -> list[Expr]:
     stack = [expr]
     while stack:
         branch = stack.pop()
-        if isinstance(branch, Call) and _is_choice(Factor(branch), node) and len(found) < _MOST_BRANCHES:
+        if isinstance(branch, Call) and _is_choice(Factor(branch), node) and len(found) < CASES:
             stack += [branch.args[2], branch.args[1]]
         else:
             found.append(branch)
@@ -175,7 +174,6 @@ def _chosen(expr: Expr, multiples: Mapping[Expr, Expr], node: Reduce) -> Expr:
 _EXACT = ("float32", "float64", "complex64", "complex128")  # others would be rounded elsewhere
 _PRODUCTS = (MULTIPLY, DIVIDE, NEGATIVE)
 _LEAST_NUMBER = 1e-30  # of numbers that are multiplied beforehand: smaller ones, and the inverse of these, are rounded in float32
-_WORTH = 8  # operations for each element, below which the order stays the one that was written
 
 
 def with_narrow_factors_first(body: Expr, axes: Sequence[Axis]) -> Expr:
@@ -184,7 +182,7 @@ def with_narrow_factors_first(body: Expr, axes: Sequence[Axis]) -> Expr:
         return body
     nodes = nodes_outside(body, (Read, Reduce))
     products = [n for n in nodes if isinstance(n, Call) and n.op in _PRODUCTS]
-    if sum(map(weight, products)) < _WORTH:
+    if sum(map(weight, products)) < FUNCTION:
         return body
     within = {c for n in products for c in n.args}
     table: dict[Expr, Expr] = {}
@@ -196,7 +194,7 @@ def with_narrow_factors_first(body: Expr, axes: Sequence[Axis]) -> Expr:
     if all(map(is_, table, table.values())):
         return body
     new = substitute(body, table)
-    return new if _work(new, axes) + _WORTH <= _work(body, axes) else body
+    return new if _work(new, axes) + FUNCTION <= _work(body, axes) else body
 
 
 def _narrow_first(node: Expr, axes: Sequence[Axis]) -> Expr:

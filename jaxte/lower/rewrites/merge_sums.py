@@ -17,12 +17,10 @@ from jaxte.algebra.product import Factor, Product, in_common, is_zero, multiplie
 from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, Reduce, call, conjuncts
-from jaxte.lang.limits import MOST_PARTS
+from jaxte.lang.limits import FAR_FEWER, MOST_PARTS
 from jaxte.lang.operators import MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.cost.work import expensive_calls, points
-
-_WORTH_ADDING = 8  # products in which each element of what is added stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ def _is_matrix_product(
     over = {a for f in shared for a in free_axes(f.expr)}
     rests = [{a for f in without(p.factors, shared) for a in free_axes(f.expr)} for p, _ in products]
     summed = [a for a in node.axes if a in over and a in rests[0]]
-    apart = points(over - rests[0]) >= _WORTH_ADDING and points(rests[0] - over) > 1
+    apart = points(over - rests[0]) >= FAR_FEWER and points(rests[0] - over) > 1
     return bool(summed) and apart and all(own == rests[0] for own in rests)
 
 

@@ -12,13 +12,12 @@ from jaxte.lang.graphs import Members, among
 from jaxte.lang.limits import MEMORY_WORTH, RATIO
 from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.general import general_work
+from jaxte.lower.cost.general import NARROW, general_work
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.cost.steps import is_chosen
 from jaxte.lower.cost.work import Work, bytes_of, expensive_calls, points
 from jaxte.lower.forms.band.recognise import band_work, recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
-from jaxte.lower.forms.data.masked_products import NARROWEST
 from jaxte.lower.forms.data.recognise import recognise_scatter
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.sets.intervals import known
@@ -87,7 +86,7 @@ def is_written(node: Reduce) -> bool:
         return False  # a product of matrices, of which one is masked
     rows = {a for t in tests for a in free_axes(t)}.difference(node.axes)
     columns = {a for f in values for a in free_axes(f.expr)}.difference(node.axes)
-    is_masked = bool(tests) and min(points(rows - columns), points(columns - rows)) >= NARROWEST
+    is_masked = bool(tests) and min(points(rows - columns), points(columns - rows)) >= NARROW
     axes = tuple(free_axes(node))
     return not is_masked and all(
         isinstance(r(axes, node), Refusal) for r in (recognise_scan, recognise_scatter)

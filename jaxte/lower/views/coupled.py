@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
-from jaxte.lang.limits import FEW_ELEMENTS
+from jaxte.lang.limits import FEW_ELEMENTS, MOST_LAID_OUT
 from jaxte.lower.arrays.steps import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose, shape_after
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
@@ -20,7 +20,6 @@ from jaxte.sets.affine import Linear, linear
 from jaxte.sets.intervals import constant, dims_of, known, reach
 
 _MOST_DIMENSIONS = 4  # all orders of which are tried
-_MOST_COPIES = 8  # elements made for each one that is read or returned
 
 
 def shares_axes(indices: Sequence[Expr]) -> bool:
@@ -73,7 +72,7 @@ def is_worth_making(found: View, shape: Sequence[Expr], made: int) -> bool:
     if None in sizes:
         return True
     read, returned = prod(s or 0 for s in sizes[: len(shape)]), prod(s or 0 for s in sizes[len(shape) :])
-    return made <= max(FEW_ELEMENTS, _MOST_COPIES * max(read, returned))
+    return made <= max(FEW_ELEMENTS, MOST_LAID_OUT * max(read, returned))
 
 
 def elements_made(steps: Sequence[Step], shape: Sequence[Expr]) -> int:

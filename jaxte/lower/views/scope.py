@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical, place_of
+from jaxte.lang.limits import MOST_DIGITS
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
@@ -24,7 +25,6 @@ from jaxte.sets.resolved import simplify
 
 T = TypeVar("T")
 Widths = tuple[tuple[int, int], ...]  # zeros before and after each dimension of a tensor
-_MOST_DIGITS = 8  # dimensions of one read that are taken apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Scope:
     ) -> View | Refusal:
         """The view over the digits of some dimensions, put together again, if that is more direct than ``found``."""
         scope, splits = self, list[Digits]()
-        while (wanted := digits_wanted(indices)) is not None and len(splits) < _MOST_DIGITS:
+        while (wanted := digits_wanted(indices)) is not None and len(splits) < MOST_DIGITS:
             dim, base = wanted
             if not among(dim, scope.order):
                 return found  # an axis of a sum within an operand, which is none of the dimensions here

@@ -18,6 +18,7 @@ import numpy as np
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.graphs import place_of
+from jaxte.lang.limits import MOST_DIGITS
 from jaxte.lang.walk import free_axes
 from jaxte.lower.arrays.steps import Pad, Reshape, Roll, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
@@ -26,8 +27,6 @@ from jaxte.lower.views.affine import affine_view
 from jaxte.sets.affine import Linear
 from jaxte.sets.intervals import known, same
 from jaxte.sets.tabulate import values_along
-
-_MOST_DIGITS = 12  # dimensions of a reshape
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def turned_view(extent: Expr, index: Expr, dim: Axis) -> View | None:
     half = (known(dim.hi) or 0) // 2
     if (first, *found) == (half, Digit(half, 1), Digit(2, -half)) and same(extent, dim.hi):
         return View((Roll((half,)),), (dim,))  # halves change places
-    if not 1 < len(found) <= _MOST_DIGITS or any(d.step == 0 for d in found):
+    if not 1 < len(found) <= MOST_DIGITS or any(d.step == 0 for d in found):
         return None
     dims = [Axis(dim.name, 0, d.extent) for d in reversed(found)]
     form = Linear({a: d.step for a, d in zip(dims, reversed(found), strict=True)}, first)

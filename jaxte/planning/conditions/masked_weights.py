@@ -18,6 +18,7 @@ import numpy as np
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FAR_FEWER
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.sets.affine import normal
@@ -29,7 +30,6 @@ from jaxte.tensors.tensor import Compute
 
 _LEAST_SHARE = 0.25  # of the positions, those that count
 _MOST_POSITIONS = 4096  # that are asked
-_LARGER = 16  # how many times more points the sum has than there are weights
 
 
 def with_masked_weights(node: Reduce, name: str) -> Reduce:
@@ -75,7 +75,7 @@ def _weights(product: Product, taps: Sequence[Axis], node: Reduce) -> Factor | N
     indices = [i for r in reads_of(other.expr) for i in r.indices if len(free_axes(i)) > 1]
     mixed = all(any(depends_on(i, [a]) for i in indices) for a in taps)
     points = prod(map(extent, dict.fromkeys(a for f in arrays for a in free_axes(f.expr))))
-    small = prod(map(extent, free_axes(weights.expr))) * _LARGER <= points
+    small = prod(map(extent, free_axes(weights.expr))) * FAR_FEWER <= points
     return weights if channels and mixed and small and weights.expr.dtype == node.dtype else None
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
 from jaxte.algebra.sums import Signed
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.lang.limits import HALVED
 from jaxte.lang.operators import GREATER_EQUAL, LESS, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -29,8 +30,6 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
-
-_FEWER = 2  # how many times fewer points a window has
 
 
 def with_windows(node: Reduce) -> Reduce:
@@ -55,7 +54,7 @@ def _windowed(node: Reduce, axis: Axis) -> Reduce | None:
     moving = list(free_axes(from_linear(lower)))
     own = Axis(axis.name, 0, width, reduction=True)
     at = from_linear(lower.plus(Linear({own: 1}), 1))
-    if width * _FEWER > extent or _has_matrix(node, axis, moving, at):
+    if width * HALVED > extent or _has_matrix(node, axis, moving, at):
         return None
     rest = [straightened(substitute(c, {axis: at})) for c in conditions if c not in used]
     inside = [call(GREATER_EQUAL, at, axis.lo), call(LESS, at, axis.hi)]

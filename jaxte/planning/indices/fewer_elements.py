@@ -18,7 +18,7 @@ from math import prod
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.limits import FEWER, LONGEST_UNROLLED, MARGIN
+from jaxte.lang.limits import FEWER, HALVED, LONGEST_UNROLLED, MARGIN
 from jaxte.lang.walk import free_axes, nodes_outside, reads_of, reductions, substitute
 from jaxte.planning.terms import Rewriting, Split, coordinates, term_bounds, wraps
 from jaxte.sets.affine import from_linear, linear
@@ -144,10 +144,6 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     return Reduce(node.reducer, (read,), node.axes, node.where, node.position)
 
 
-_FEWER_BETWEEN = 2  # the same of what two windows make, for sums, where the alternative is as many copies
-_MOST_HELD = 2  # elements for each element of the sum over their windows
-
-
 def _summed_over_windows(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     """``node``, a sum over windows, of functions of elements that are read: ``d[i + a, s] ** 2``, with ``d[p, s] = x[p] - x[p + s]``."""
     element = _where_reads_meet(node.exprs[0])
@@ -175,9 +171,7 @@ def _summed_over_windows(node: Reduce, axes: Sequence[Axis], name: str) -> Reduc
         table[axis] = own + start
     places = {a: places[a] for a in (*axes, *node.axes) if a in places}
     held = prod(extent(own) for own, _ in places.values())
-    if held * _FEWER_BETWEEN > prod(map(extent, free_axes(element))) or held > _MOST_HELD * prod(
-        map(extent, axes)
-    ):
+    if held * HALVED > prod(map(extent, free_axes(element))) or held > HALVED * prod(map(extent, axes)):
         return node
     body = simplify_reads(substitute(element, table))
     elements = PartialSum(f"{name}_elements", [a for a, _ in places.values()], body)

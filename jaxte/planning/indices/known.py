@@ -31,7 +31,7 @@ from jaxte.algebra.product import product_of
 from jaxte.lang import dtypes
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
-from jaxte.lang.limits import FEW_ELEMENTS
+from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MOST_LAID_OUT
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -125,7 +125,6 @@ def _places(node: Expr) -> int:
     return len(found)
 
 
-_FEWER = 8  # how many times fewer values there are than points
 _OPERATIONS = 16  # of a weight, in those of sums: with fewer in all, one more loop takes longer
 
 
@@ -171,7 +170,7 @@ def _on_a_line(weight: Expr, conditions: Sequence[Expr], node: Reduce, name: str
         return None
     low, count = bounds[0], bounds[1] - bounds[0] + 1
     points = prod(map(extent, axes))
-    if not 0 < count * _FEWER <= points or points * _OPERATIONS < intermediates().loop:
+    if not 0 < count * FAR_FEWER <= points or points * _OPERATIONS < intermediates().loop:
         return None
     axis = Axis("d", 0, count)
     own = linear(axis) + Linear({}, low)
@@ -211,7 +210,6 @@ def _common(indices: Sequence[Expr]) -> Linear | None:
 
 
 _FEWER_ELEMENTS = 16  # times fewer elements than the sum has points
-_MOST_COPIES = 8  # elements laid out for each of a larger one
 
 
 def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
@@ -257,7 +255,7 @@ def _laid_out(read: Read, every: int, name: str) -> Read | None:
     periods = {a: _period(a, read) for a in axes}
     fresh = [Axis(a.name, 0, periods[a] or a.hi) for a in axes]
     count, own = prod(map(extent, fresh)), prod(map(extent_of, read.tensor.shape))
-    if count * _FEWER_ELEMENTS > every or count > max(FEW_ELEMENTS, _MOST_COPIES * own):
+    if count * _FEWER_ELEMENTS > every or count > max(FEW_ELEMENTS, MOST_LAID_OUT * own):
         return None
     body = substitute(read, dict(zip(axes, fresh, strict=True)))
     if not reads_inside(fresh, body):

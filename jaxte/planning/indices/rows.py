@@ -25,7 +25,7 @@ from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MOST_HELD
+from jaxte.lang.limits import MOST_HELD, MOST_TERMS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.index_forms import is_index
@@ -34,8 +34,6 @@ from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.structure import Rows
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
-
-_LONGEST = 16  # elements of a row, all of which are gathered
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ def _gains(place: _Place, reads: Sequence[Read]) -> bool:
         return False
     length = prod(e for e in place.shape if isinstance(e, int))
     met = sum(prod(map(extent, dict.fromkeys(own))) for own in inner)
-    return length <= _LONGEST and 2 * met >= length
+    return length <= MOST_TERMS and 2 * met >= length
 
 
 def _rows(place: _Place, number: int) -> Rows | None:

@@ -20,7 +20,7 @@ from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.graphs import among, reached
-from jaxte.lang.limits import MOST_HELD, MOST_PARTS
+from jaxte.lang.limits import FUNCTION, MARGIN, MOST_HELD, MOST_PARTS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
 from jaxte.planning.asked import intermediates
@@ -34,8 +34,6 @@ from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
-_EXPENSIVE = 8  # operations of a function that is worth an array
-_FEWER = 1.5  # times fewer elements than are computed in all places
 _LEAST_BYTES = 2**14  # smaller arrays are computed anywhere
 _TAPS = 8  # positions of a sum that are written one after the other, each a slice
 
@@ -159,7 +157,7 @@ def _children_always(node: Expr) -> Sequence[Expr]:
 
 def _is_function(node: Call) -> bool:
     """Whether ``node`` is an expensive function of what is read at positions that are known."""
-    if not dtypes.is_float(node.dtype) or weight(node) < _EXPENSIVE or not reads_of(node):
+    if not dtypes.is_float(node.dtype) or weight(node) < FUNCTION or not reads_of(node):
         return False
     return not reads_data(node)
 
@@ -291,7 +289,7 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     lows, highs = _hull(places)
     count = prod(high - low for low, high in zip(lows, highs, strict=True))
     size = count * dtypes.width(first.key.dtype)
-    if not _LEAST_BYTES <= size <= MOST_HELD or count * _FEWER > again + sum(p.points for p in places):
+    if not _LEAST_BYTES <= size <= MOST_HELD or count * MARGIN > again + sum(p.points for p in places):
         return None
     if reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
         return None

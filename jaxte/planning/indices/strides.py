@@ -18,6 +18,7 @@ from math import gcd, prod
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import MOST_TERMS
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
@@ -25,7 +26,6 @@ from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 
 _SHORTEST = 8  # rows that are shorter are not worth slices
-_MOST_SLICES = 16  # that lie side by side, each of which copies all rows once
 _FEWEST_COLUMNS = 16  # of the product, among which laying the rows out is shared
 
 
@@ -146,6 +146,6 @@ def _at(read: Read, place: int, tap: Axis) -> _Window | None:
     if any(position in free_axes(other) for n, other in enumerate(read.indices) if n != place):
         return None
     found = _Window(read, place, stride, tap)
-    if stride <= 0 or found.row < _SHORTEST or not stride < extent(tap) or found.slices > _MOST_SLICES:
+    if stride <= 0 or found.row < _SHORTEST or not stride < extent(tap) or found.slices > MOST_TERMS:
         return None
     return found

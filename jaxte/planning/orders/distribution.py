@@ -21,7 +21,7 @@ from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, 
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, leaves
-from jaxte.lang.limits import FEWER, SHORTEST_PRODUCT
+from jaxte.lang.limits import FAR_FEWER, FEWER, SHORTEST_PRODUCT
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
@@ -32,7 +32,6 @@ from jaxte.tensors.structure import PartialSum
 _MOST_TERMS = 4  # each is a product of matrices of its own
 _MOST_FLAT = 12  # terms, of sums within sums
 _MINUS = Const(-1)
-_SMALLER = 8  # how much fewer values a term has than the sum of all
 
 
 def distributed(node: Reduce, axes: Sequence[Axis]) -> list[Reduce]:
@@ -117,7 +116,7 @@ def _gains(product: Product, wide: Factor, terms: Sequence[Expr], node: Reduce, 
     if needed - set(box) or not any(_matters(f, node) for f in others):
         return False
     whole = prod(map(extent, box))
-    return all(_values(term, axes, node) * _SMALLER <= whole for term in terms)
+    return all(_values(term, axes, node) * FAR_FEWER <= whole for term in terms)
 
 
 def _matters(factor: Factor, node: Reduce) -> bool:

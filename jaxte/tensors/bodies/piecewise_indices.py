@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjuncts
 from jaxte.lang.graphs import among, identical, leaves
-from jaxte.lang.limits import MOST_PARTS, TABLE
+from jaxte.lang.limits import CASES, MOST_PARTS, TABLE
 from jaxte.lang.operators import AND, BIT_AND, BIT_OR, BIT_XOR, MAXIMUM, MINIMUM, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear
@@ -120,8 +120,6 @@ Guards = Mapping[
 ]  # of each read, the conditions of the places where it stands
 
 
-_FEW_CHOICES = 8  # that are written within each other
-
 _BITS = (BIT_AND, BIT_OR, BIT_XOR)
 
 
@@ -155,7 +153,7 @@ def mixes_bits(index: Expr) -> bool:
 
 
 def chooses_often(index: Expr) -> bool:
-    return sum(isinstance(n, Call) and n.op is SELECT for n in postorder(index)) > _FEW_CHOICES
+    return sum(isinstance(n, Call) and n.op is SELECT for n in postorder(index)) > CASES
 
 
 def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr, ...]]) -> Expr | None:

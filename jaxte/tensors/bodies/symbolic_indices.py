@@ -13,18 +13,16 @@ from math import prod
 from jaxte.lang.divisions import Division, Remainder, division
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call, cast
+from jaxte.lang.limits import CASES
 from jaxte.lang.operators import AND, COMPARISONS, LESS, MULTIPLY, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import constant, highest, lowest, nonnegative
 
-_MOST_TURNS = 8  # quotients that a choice is written for
 _MOST_TURNS_OF_SMALL_SIZES = (
     4  # the same for remainders of which large sizes have fewer: each is a slice of the tensor
 )
-_MOST_BRANCHES = 8  # reads that one becomes
-_FURTHEST = 8  # multiples of the size that are looked at on each side
 
 Positions = Callable[[str, Sequence[Axis], Expr], Expr]
 
@@ -77,7 +75,7 @@ def _read(name: str, read: Read, positions: Positions) -> Expr:
         return read
     divisions = dict.fromkeys(d for index in read.indices for d in postorder(index) if _divides_by_size(d))
     division = next(iter(divisions), None)
-    choices = None if division is None or _branches(divisions) > _MOST_BRANCHES else _choices(division)
+    choices = None if division is None or _branches(divisions) > CASES else _choices(division)
     if division is None or choices is None:
         return Read(read.tensor, [_as_data(name, index, positions) for index in read.indices])
     result: Expr | None = None
@@ -158,10 +156,10 @@ def _quotients(form: Linear, unit: Linear) -> range | None:
     low, high = lowest(form), highest(form)
     if low is None or high is None or not nonnegative(unit - constant(1)):
         return None
-    every = range(-_FURTHEST, _FURTHEST + 1)
+    every = range(-CASES, CASES + 1)
     first = max((q for q in every if nonnegative(low - unit * q)), default=None)
     last = min((q for q in every if nonnegative(unit * (q + 1) - high - constant(1))), default=None)
-    if first is None or last is None or last - first >= _MOST_TURNS:
+    if first is None or last is None or last - first >= CASES:
         return None
     return range(first, last + 1)
 

@@ -22,12 +22,12 @@ from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.body.candidates import Candidate, Search, Wanted
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
+from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.views.scope import Scope
 
 MASKED = "product with a mask"
 _EXACT = ("float32", "float64")
-NARROWEST = 16  # rows and columns, from which on three products are faster than one array of all points (12 times with 64 and 32)
 _PRODUCTS = 3  # of the finite values, and with each infinity
 
 
@@ -57,7 +57,7 @@ def recognise_mask(wanted: Wanted) -> Masked | Refusal:
         return Refusal("")
     own = [a for a in wanted.axes if a in rows and a not in columns]
     others = [a for a in wanted.axes if a in columns and a not in rows]
-    if min(points(own), points(others), points(node.axes)) < NARROWEST:
+    if min(points(own), points(others), points(node.axes)) < NARROW:
         return Refusal("")
     return Masked(mask, value, conjunction([t for t in tests if not among(t, inside)]))
 

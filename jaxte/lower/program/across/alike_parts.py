@@ -14,10 +14,10 @@ from typing import Any
 from jaxte.lang.expr import Axis, Const, Expr, Reducer
 from jaxte.lower.arrays.loops import Each, Joined, Loop, Stacked, loop
 from jaxte.lower.arrays.node import Node, names_of, nodes_below, replaced
+from jaxte.lower.body.statements import LONGEST_LINE
 from jaxte.sets.affine import Linear, from_linear
 
 _FEWEST = 3  # parts
-_LONGEST_LINE = 92  # characters of a statement that is left as it is
 
 
 def with_alike_parts_in_loops(source: Node, text_of: Callable[[Node], str]) -> Node:
@@ -26,7 +26,7 @@ def with_alike_parts_in_loops(source: Node, text_of: Callable[[Node], str]) -> N
         return source
     joined = [node for node in nodes_below(source) if isinstance(node, (Stacked, Joined))]
     whole = [node for node in joined if len(node.parts) >= _FEWEST]
-    if not whole or len(text_of(source)) <= _LONGEST_LINE:
+    if not whole or len(text_of(source)) <= LONGEST_LINE:
         return source
     table: dict[Node, Node] = {}
     for node in whole:

@@ -20,6 +20,7 @@ from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Each
 from jaxte.lower.arrays.node import Node, nodes_below, rebuilt, rewritten
 from jaxte.lower.arrays.views import View
+from jaxte.lower.body.statements import SHORT
 from jaxte.lower.code.vocabulary import (
     WHEN_TRACED,
     AnyStatement,
@@ -30,7 +31,6 @@ from jaxte.lower.code.vocabulary import (
 )
 from jaxte.lower.program.across.idle_pads import named_inside
 
-_SHORT = 24  # characters of what may be written twice
 _NUMBERED = re.compile(r".+_\d+")
 
 
@@ -202,7 +202,7 @@ def _repeated(sources: Sequence[Node], text: Callable[[Node], str]) -> list[Node
             once.update(node.operands)
     named = frozenset(sources)
     again = {n: None for n in again if n not in named and n not in looped}
-    return [n for n in again if _is_value(n) and len(text(n)) > _SHORT]
+    return [n for n in again if _is_value(n) and len(text(n)) > SHORT]
 
 
 def _with_names(part: Sequence[Statement]) -> list[Statement]:
