@@ -27,16 +27,18 @@ from jaxte.lower.program.across.barriers import behind_barrier, held, keep_padde
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
 from jaxte.lower.program.across.halos import with_rolls_chosen
-from jaxte.lower.program.across.held_ends import with_ends_chosen
 from jaxte.lower.program.across.idle_pads import without_idle_pads
 from jaxte.lower.program.across.masked_once import with_masked_once
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.opposites import with_opposites
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
-from jaxte.lower.program.across.pads_between import with_pads_between
-from jaxte.lower.program.across.repeats import with_repeats_as_windows
 from jaxte.lower.program.across.unread_points import unread_points
+from jaxte.lower.program.across.without_copies import (
+    with_ends_chosen,
+    with_pads_between,
+    with_repeats_as_windows,
+)
 from jaxte.lower.program.definition import lower_tensor
 from jaxte.lower.program.head import formulas, read_sizes
 from jaxte.lower.program.repeated import Repeated
