@@ -131,3 +131,31 @@ def test_values_lie_in_the_range(steps: list[Callable[[Any], Any]]) -> None:
     found = te.interpret(value, {u: given_values})
     assert np.all(found >= low)
     assert np.all(found <= high)
+
+
+def test_sums_products_and_extrema_of_what_is_not_negative() -> None:
+    x = te.placeholder((4, 3), name="x")
+    found = {}
+
+    def body(i: Any) -> te.Expr:
+        k, none = te.reduce_axis((0, 3), "k"), te.reduce_axis((0, 0), "none")
+        squares = te.sum(x[i, k] * x[i, k], axis=k)
+        found["sum"] = squares + 1.0
+        found["product"] = te.exp(x[i, 0]) * (te.abs(x[i, 1]) + 2.0)
+        found["power"] = x[i, 0] ** 4
+        found["cast"] = te.cast(te.cosh(x[i, 0]), "float64")
+        found["extremum"] = te.max(te.tanh(x[i, k]), axis=k)
+        found["of none"] = te.max(te.tanh(x[i, none]), axis=none)
+        found["some"] = te.max(te.tanh(x[i, k]), axis=k, where=x[i, k] > 0)
+        return squares
+
+    te.compute((4,), body, "y")
+    assert {name: value_range(expr) for name, expr in found.items()} == {
+        "sum": (1.0, np.inf),
+        "product": (0.0, np.inf),
+        "power": (0.0, np.inf),
+        "cast": (1.0, np.inf),
+        "extremum": (-1.0, 1.0),
+        "of none": (-np.inf, np.inf),
+        "some": (-np.inf, np.inf),
+    }
