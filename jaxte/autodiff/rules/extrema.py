@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.rules.prefixes import first_along_others, own_axes
-from jaxte.autodiff.terms.beside import Held, beside, may_be_held, may_exist
+from jaxte.autodiff.terms.beside import Held, beside, may_be_held, may_exist, may_read_windows_again
 from jaxte.autodiff.terms.guards import guard, through_guards
 from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, points_of
 from jaxte.autodiff.terms.rounding import has_same_bits, is_rounded
@@ -217,6 +217,8 @@ def _of_read(extremum: _Extremum) -> _Extremum | None:
         map(may_exist, tensors)
     ):
         return None
+    if of_inputs and not may_read_windows_again() and any(map(_is_window, read)):
+        return None
     whole = {t: beside(t, "whole", partial(_whole, t)) for t in tensors}
     table: dict[Expr, Expr] = {r: Read(whole[r.tensor], r.indices) for r in read}
     return _again(extremum, substitute(extremum.element, table))
@@ -349,7 +351,11 @@ def _end(extremum: _Extremum, kind: str) -> Expr:
 def _is_read_again(read: Read, axes: Sequence[Axis]) -> bool:
     """Whether several elements over ``axes`` read the same element: in overlapping windows, or because some of the axes are not asked."""
     own = [free_axes(index) for index in read.indices]
-    return any(len(a) > 1 for a in own) or not all(any(among(axis, a) for a in own) for axis in axes)
+    return _is_window(read) or not all(any(among(axis, a) for a in own) for axis in axes)
+
+
+def _is_window(read: Read) -> bool:
+    return any(len(free_axes(index)) > 1 for index in read.indices)
 
 
 def _position_dtype(points: Expr) -> str:

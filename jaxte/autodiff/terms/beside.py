@@ -82,16 +82,27 @@ def all_beside(tensor: Compute) -> dict[str, Compute]:
 
 
 _budget: ContextVar[int | None] = ContextVar("_budget", default=None)
+_windows_again: ContextVar[bool] = ContextVar("_windows_again", default=True)
 
 
 @contextmanager
-def within(budget: int | None) -> Iterator[None]:
-    """Derivations that hold nothing above ``budget`` bytes, which the user gave for all tensors."""
-    token = _budget.set(budget)
+def within(budget: int | None, windows_again: bool) -> Iterator[None]:
+    """Derivations that hold nothing above ``budget`` bytes, which the user gave for all tensors.
+
+    ``windows_again`` says whether overlapping windows may be read once more for each question about them, which takes as long as the first time on
+    some platforms.
+    """
+    tokens = _budget.set(budget), _windows_again.set(windows_again)
     try:
         yield
     finally:
-        _budget.reset(token)
+        _budget.reset(tokens[0])
+        _windows_again.reset(tokens[1])
+
+
+def may_read_windows_again() -> bool:
+    """Whether elements of windows that are computed may be compared in several loops, and not in the one that computes them."""
+    return _windows_again.get()
 
 
 def may_be_held(axes: Sequence[Axis], dtype: str) -> bool:

@@ -61,7 +61,7 @@ class Linearized:
             return ()
         outputs = [source.outputs[n] for n in heads]
         with (
-            within(source.policy.max_memory),
+            within(source.policy.max_memory, not source.policy.facts.reads_windows_again),
             planned_with(source.policy.facts.intermediates, source.policy.without, source.policy.debug),
         ):
             return tuple(vjp_graph(outputs, own, sources, source.overrides_of(outputs), source.fdiff))
@@ -181,7 +181,7 @@ class Linearized:
     def _tangents(self, dots: Sequence[Tensor]) -> list[Tensor]:
         if self._has_rules:
             source = self.source
-            with within(source.policy.max_memory):
+            with within(source.policy.max_memory, not source.policy.facts.reads_windows_again):
                 moved = jvp_graph(source.outputs, self._perturbed, dots, source.overrides, source.fdiff)
             return [moved[n] for n in self.reached]
         remedy = (

@@ -110,7 +110,7 @@ class Platform:
         fuses_products: what is computed over all dimensions of a product is fused with the sum of it, and no array (no columns apart, no tiles).
         copies_overlaps: rows that overlap, as windows beside each other, are an array of their own, since another shape has other tiles (blocks of bands).
         reads_windows_again: each position of a window is read from memory once more, or moved in registers, with whatever chooses there (extrema over windows one
-            dimension after the other, and their adjoints; raised ones of overlapping windows).
+            dimension after the other, and their adjoints, which compare in one loop; raised ones of overlapping windows).
         pads_rows: the last axis of an array is padded to the length of a register (what is scattered has its short axes first).
         copies_transposed: what is read with its axes in another order is copied before it is reduced (dimensions in the order that most operands have).
         moves_lanes_apart: elements of a register that are moved against each other, as strided slices and repeated elements are, take loops of their own,

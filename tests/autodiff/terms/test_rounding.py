@@ -122,3 +122,14 @@ def test_a_nan_spreads_to_all_elements_it_is_compared_with() -> None:
     assert (
         np.isnan(dx[1]).all() and np.isfinite(dx[0]).all() and np.isfinite(dx[2]).all() and np.isnan(dy).all()
     )
+
+
+@pytest.mark.parametrize(("platform", "compared"), [("cpu", True), ("gpu", True), ("tpu", False)])
+def test_windows_are_compared_in_one_loop_where_each_reading_takes_time(
+    platform: str, compared: bool
+) -> None:
+    x, y = jax.ShapeDtypeStruct((6, 49), jnp.float32), jax.ShapeDtypeStruct((9, 1), jnp.float32)
+    text = te.function(learned_dilation, platform=platform).source(x, y)
+    assert ("places_" not in text) == compared
+    a, b = jax.ShapeDtypeStruct((6, 9), jnp.float32), jax.ShapeDtypeStruct((9, 4), jnp.float32)
+    assert "places_" not in te.function(least_sum, platform=platform).source(a, b)
