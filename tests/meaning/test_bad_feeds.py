@@ -147,8 +147,10 @@ def test_builders_take_64_bit_arrays_as_jax_does() -> None:
 
 
 def test_a_number_of_python_is_no_tensor_in_a_builder() -> None:
-    with pytest.raises(AttributeError) as caught:
+    with pytest.raises(te.DefinitionError, match=r"float 3\.0 has no shape: numbers, .* are static"):
         te.function(lambda x: te.compute(x.shape, lambda i: 2 * x[i]))(3.0)
+    with pytest.raises(AttributeError) as caught:
+        te.function(lambda x: te.compute((3,), lambda i: x.element(i)))(3.0)
     assert "3.0 is a number of Python" in caught.value.__notes__[0]
 
 
