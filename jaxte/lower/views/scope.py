@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.limits import MOST_DIGITS
-from jaxte.lang.walk import reads_of, substitute
+from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.mixed_radix import Digits, digits_of, digits_wanted, is_roundabout, together
@@ -56,6 +56,13 @@ class Scope:
             self._derived[expr] = simplify(expr, self.table)
         return self._derived[expr]
 
+    def _index_after(self, expr: Expr, before: Expr, digits: Digits) -> Expr:
+        """The index ``expr``, which was ``before`` in the scope that this one is over the ``digits`` of: most have no such dimension."""
+        if expr not in self._derived:
+            asked = among(digits.whole, free_axes(before))
+            self._derived[expr] = simplify(before, {digits.whole: digits.meaning}) if asked else before
+        return self._derived[expr]
+
     def view(self, read: Read, widths: Widths = ()) -> View | Refusal:
         """An affine read as a view of its tensor, or of the tensor with zeros of ``widths`` around it.
 
@@ -78,14 +85,16 @@ class Scope:
         self, read: Read, widths: Widths, indices: Sequence[Expr], found: View | Refusal
     ) -> View | Refusal:
         """The view over the digits of some dimensions, put together again, if that is more direct than ``found``."""
-        scope, splits = self, list[Digits]()
+        scope, splits, own = self, list[Digits](), [self.index(i) for i in read.indices]
         while (wanted := digits_wanted(indices)) is not None and len(splits) < MOST_DIGITS:
             dim, base = wanted
             if not among(dim, scope.order):
                 return found  # an axis of a sum within an operand, which is none of the dimensions here
             splits.append(digits_of(dim, base))
             scope = scope.in_digits(splits[-1])
-            indices = [scope.index(i) for i in read.indices]
+            own = indices = [
+                scope._index_after(i, old, splits[-1]) for i, old in zip(read.indices, own, strict=True)
+            ]
         if not splits:
             return found
         other = scope.view(read, widths)
