@@ -228,6 +228,21 @@ def test_what_the_first_step_begins_with_is_not_made_of_it() -> None:
     np.testing.assert_allclose(te.evaluate(y, feeds), interpreted(y, feeds), rtol=1e-2)
 
 
+def test_a_loop_behind_many_steps_that_are_left_is_written_in_no_time() -> None:
+    x = te.placeholder((5,), name="x")
+    before: te.Tensor = x
+    for s in range(
+        40
+    ):  # each by another function, so that they stay, and read twice: 2 ** 40 ways lead through them
+        before = te.compute(
+            (5,), lambda i, b=before, s=s: (te.sin, te.cos)[s % 3 == s % 2](b[i]) + b[4 - i], f"b{s}"
+        )
+    h = te.recurrence((9, 5), lambda h, t, i: te.tanh(h[t - 1, i]) + before[i] * before[4 - i], init=before)
+    y = te.compute((5,), lambda i: h[8, i], "y")
+    (dx,) = te.differentiate(y, [x], te.placeholder((5,), name="H"))
+    assert te.source([y, dx]).count("lax.scan") == 2
+
+
 FUNCTIONS = (te.sin, te.tanh, lambda a: te.exp(-a * a))
 
 

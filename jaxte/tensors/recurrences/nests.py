@@ -101,13 +101,14 @@ class Clocked:
         self._definitions: dict[Tensor, int] = dict(zip(definitions, places.values(), strict=True))
         self._asked: set[Tensor] = set()
         self._whole: dict[Tensor, Tensor] = {}  # what states within steps stand for
+        self._apart: set[Tensor] = set()  # tensors that need no state
 
     def place(self, tensor: Tensor) -> int | None:
         """None where ``tensor`` does not depend on the states, or nothing says so."""
         if isinstance(tensor, Recurrent):
             self._whole.update(zip(tensor.group.states, tensor.group.tensors, strict=True))
         tensor = self._whole.get(tensor, tensor)
-        if tensor not in self._known and tensor not in self._asked:
+        if tensor not in self._known and tensor not in self._asked and not self._is_apart(tensor):
             self._asked.add(tensor)
             found = self._followed(tensor)
             if found is None and any(t in self._states for t in topological_order([tensor])):
@@ -118,6 +119,15 @@ class Clocked:
             if found is not None:
                 self._known[tensor] = found
         return self._known.get(tensor)
+
+    def _is_apart(self, tensor: Tensor) -> bool:
+        """Whether ``tensor`` needs no state of any recurrence: in a long row of such tensors each would be followed once for every way to it."""
+        if tensor not in self._apart:
+            order = topological_order([tensor], lambda t: () if t in self._apart else t.inputs)
+            if any(isinstance(t, State) for t in order):
+                return False
+            self._apart.update(order)
+        return True
 
     def _followed(self, tensor: Tensor) -> int | None:
         own = definition_of(tensor)
