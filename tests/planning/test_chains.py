@@ -194,6 +194,26 @@ def test_the_row_is_explained() -> None:
     assert ROW in str(te.explain(y))
 
 
+def test_whole_numbers_and_extents_that_are_on_no_line_are_no_loop() -> None:
+    """Rows of weights in an order of their own, and tensors that shrink by one and by two elements in turn."""
+    order = np.random.default_rng(1).permutation(16)
+    y, x, w = chain(16, 5, lambda h, w, s, i: te.tanh(h[i]) * w[int(order[s])])
+    given_x, given_w = arrays(16, 5)
+    wanted = given_x
+    for row in order:
+        wanted = np.tanh(wanted) * given_w[row]
+    np.testing.assert_allclose(te.evaluate(y, {x: given_x, w: given_w}), wanted, rtol=1e-5)
+    first = h = te.placeholder((40,), name="x")
+    size, wanted = 40, np.random.default_rng(2).normal(size=40).astype("float32")
+    feeds = {first: wanted}
+    for s in range(16):
+        size -= 1 + s % 2
+        h = te.compute((size,), lambda i, h=h: te.tanh(h[i] + h[i + 1]) * 0.9, f"h{s}")
+        wanted = (np.tanh(wanted[:-1] + wanted[1:]) * np.float32(0.9))[:size]
+    np.testing.assert_allclose(te.evaluate(h, feeds), wanted, rtol=1e-5)
+    assert "lax.scan" not in te.source(y) + te.source(h)
+
+
 def test_a_step_that_is_another_one_parts_the_loop() -> None:
     x = te.placeholder((5,), name="x")
     h: te.Tensor = x

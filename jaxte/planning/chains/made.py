@@ -185,7 +185,7 @@ class _Body:
             case Const(value):
                 if all(n is node for n in row) or type(value) is float:
                     return node  # numbers that differ are given by what reads them
-                return self._online(row)
+                return self._growing(row)
             case Call():
                 below = list(zip(*(n.children for n in row), strict=True))
                 if node.op not in _PLAIN and any(_is_number_that_differs(own) for own in below):
@@ -197,7 +197,8 @@ class _Body:
             case Read():
                 indices = [self._whole(own) for own in zip(*(n.children for n in row), strict=True)]
                 if any(
-                    _isline(old) and not _isline(new) for old, new in zip(node.children, indices, strict=True)
+                    _is_affine(old) and not _is_affine(new)
+                    for old, new in zip(node.children, indices, strict=True)
                 ):
                     raise Apart
                 return self.making.element(
@@ -210,7 +211,7 @@ class _Body:
                 return Reduce(node.reducer, values[:-1], axes, values[-1], node.position)
         return node
 
-    def _online(self, row: Row) -> Expr:
+    def _growing(self, row: Row) -> Expr:
         """Whole numbers that grow from step to step by the same."""
         numbers = [n.value for n in row if isinstance(n, Const) and isinstance(n.value, int) and n.weak]
         if len(numbers) < len(row):
@@ -251,7 +252,7 @@ def _is_number_that_differs(row: Row) -> bool:
     return isinstance(row[-1], Const) and any(n is not row[-1] for n in row)
 
 
-def _isline(index: Expr) -> bool:
+def _is_affine(index: Expr) -> bool:
     return is_index(index) and linear_or_none(index) is not None
 
 
