@@ -23,8 +23,15 @@ from jaxte.bridge.functions.function import function
 from jaxte.bridge.given.array_gradient import array_gradient
 from jaxte.bridge.given.extern import extern
 from jaxte.derivatives.linear_maps import Linearization, hvp, transpose
-from jaxte.derivatives.one_liners import clip_gradient, reverse_gradient, scale_gradient, straight_through
-from jaxte.derivatives.regions import Region, gradient, region
+from jaxte.derivatives.regions import (
+    Region,
+    clip_gradient,
+    gradient,
+    region,
+    reverse_gradient,
+    scale_gradient,
+    straight_through,
+)
 from jaxte.derivatives.reverse import DifferentiationResult, differentiate
 from jaxte.derivatives.verify import Verification, verify_override
 from jaxte.frontends.gradients import grad, value_and_grad
@@ -36,6 +43,7 @@ from jaxte.frontends.text.einsum import einsum
 from jaxte.frontends.transforms import everywhere, jvp, linearize, vjp
 from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import (
+    PUBLIC,
     ArgumentError,
     DefinitionError,
     DifferentiationError,
@@ -156,7 +164,6 @@ from jaxte.lang.functions import (
     trunc,
     where,
 )
-from jaxte.lang.other_names import PUBLIC
 from jaxte.meaning.cost import Cost, cost
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.interpret import interpret

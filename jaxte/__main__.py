@@ -16,8 +16,7 @@ import numpy as np
 
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.comparing import drawn
-from jaxte.lang.errors import JaxteError
-from jaxte.lang.other_names import nearest
+from jaxte.lang.errors import JaxteError, nearest
 from jaxte.lower.program.rows import rows
 from jaxte.testing import compare
 

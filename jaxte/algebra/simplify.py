@@ -1,20 +1,21 @@
 """Rules that make an adjoint simpler without changing it.
 
 ``simplify_reads`` normalises index expressions; ``factors_outside`` moves what does not depend on the reduction
-axes out of a sum; ``collect`` adds equal terms up; ``added`` makes one choice of two by the same data.
+axes out of a sum; ``collect`` adds equal terms up; ``added`` makes one choice of two by the same data; and choices within choices by the same
+condition are decided: ``select(not c, b, select(c, a, x))`` is ``select(c, a, b)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
 from jaxte.algebra.like_terms import alike, term_of, with_one_number
 from jaxte.algebra.product import is_zero
 from jaxte.algebra.sums import addends
 from jaxte.lang.expr import Axis, Call, Const, Expr, call
-from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT, Op
-from jaxte.lang.walk import free_axes, postorder, reads_of, with_indices
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT, Op
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, with_indices
 from jaxte.sets.affine import from_linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds
@@ -200,3 +201,31 @@ def _sign_and_core(term: Expr) -> tuple[float, Expr]:
     while isinstance(term, Call) and term.op is NEGATIVE:
         sign, term = -sign, term.args[0]
     return sign, term
+
+
+def without_decided(body: Expr) -> Expr:
+    """``body`` without the choices that one around them decides."""
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Call) or node.op is not SELECT:
+            return node
+        inner = [a for a in node.args[1:] if isinstance(a, Call) and a.op is SELECT]
+        return _chosen(node, {}) if inner else node
+
+    return rewrite(body, rule)
+
+
+def _chosen(node: Expr, known: Mapping[Expr, bool]) -> Expr:
+    """``node`` where the conditions that are ``known`` hold, or do not."""
+    if not isinstance(node, Call) or node.op is not SELECT:
+        return node
+    test, taken, other = node.args
+    holds = True
+    while isinstance(test, Call) and test.op is NOT:
+        test, holds = test.args[0], not holds
+    if test in known:
+        return _chosen(taken if known[test] is holds else other, known)
+    own = _chosen(taken, {**known, test: holds}), _chosen(other, {**known, test: not holds})
+    if own[0] is taken and own[1] is other:
+        return node
+    return call(SELECT, test, *(own if holds else own[::-1]))

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jaxte.algebra.centred_sums import passes_nothing_on
-from jaxte.algebra.shift_invariance import without_effect
 from jaxte.algebra.simplify import collect
+from jaxte.algebra.without_effect import passes_nothing_on, without_effect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.blocks import contributions_to, target_axes, zero_adjoint
 from jaxte.autodiff.sums.cheap import merge, typed, zero_of
@@ -23,13 +22,12 @@ from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
 from jaxte.autodiff.terms.beside import made_better
 from jaxte.autodiff.terms.guards import is_zero
-from jaxte.autodiff.terms.scalar import Contribution
+from jaxte.autodiff.terms.scalar import Contribution, is_plain, sign_at_same_places
 from jaxte.autodiff.terms.shared import one_of_equal_parts
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.derivatives.linearity import verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, opaque, overrides_of
 from jaxte.derivatives.recurrent import recursions
-from jaxte.derivatives.same_places import is_plain, sign_at_same_places
 from jaxte.lang import dtypes
 from jaxte.lang.budget import bounded
 from jaxte.lang.checks import called

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from jaxte.algebra.centred_sums import passes_nothing_on
-from jaxte.algebra.shift_invariance import without_effect
+from jaxte.algebra.without_effect import passes_nothing_on, without_effect
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.autodiff.terms.guards import is_zero

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar, get_overloads
 
-from jaxte.lang.errors import ArgumentError, JaxteError, shorten
-from jaxte.lang.other_names import OF_VALUES, PARAMETERS
+from jaxte.lang.errors import OF_VALUES, PARAMETERS, ArgumentError, JaxteError, shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -1,7 +1,7 @@
 """The nodes that definitions are made of: sizes, axes, reads and reductions, beside constants and operations; conjunctions of conditions.
 
 Index expressions are ordinary nodes whose leaves are axes, sizes and integers; ``jaxte.sets.affine`` reads them, ``jaxte.lang.walk`` has
-the walks over nodes, and ``jaxte.lang.nodes.arithmetic`` makes those of operations.
+the walks over nodes, and ``jaxte.lang.arithmetic`` makes those of operations.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol
 
-from jaxte.lang.dtypes import SHORT_INTEGERS
-from jaxte.lang.graphs import free_in, leaves
-from jaxte.lang.nodes.arithmetic import (
+from jaxte.lang.arithmetic import (
     FALSE,
     ONE,
     TRUE,
@@ -29,7 +27,9 @@ from jaxte.lang.nodes.arithmetic import (
     narrowed,
     show_with,
 )
-from jaxte.lang.nodes.interning import Scalar, intern, new_node
+from jaxte.lang.dtypes import SHORT_INTEGERS
+from jaxte.lang.graphs import free_in, leaves
+from jaxte.lang.interning import Scalar, intern, new_node
 from jaxte.lang.operators import AND, OR, SUBTRACT
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.nodes.interning import Scalar
+from jaxte.lang.interning import Scalar
 
 _ROUNDING = 0.02  # of the larger of two numbers, which bfloat16 may round by 0.004 each
 _LEAST, _MOST = 1e-4, 1e4  # what float16 has in full precision, too

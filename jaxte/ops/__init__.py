@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jaxte.lang.checks import no_attribute
-from jaxte.lang.other_names import OPERATORS
+from jaxte.lang.errors import OPERATORS
 from jaxte.ops.arithmetic.attention import attention
 from jaxte.ops.arithmetic.einstein import einsum
 from jaxte.ops.arithmetic.elementwise import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
-from jaxte.algebra.excluded import with_conditions_around
+from jaxte.algebra.data_conditions import with_conditions_around
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import AND, DIVIDE, SELECT

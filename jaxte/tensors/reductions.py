@@ -7,11 +7,17 @@ from typing import Any, TypeAlias
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import one_of_type, wants_arguments
-from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError, IndexExpressionError, ShapeError
+from jaxte.lang.errors import (
+    OF_VALUES,
+    ArgumentError,
+    DefinitionError,
+    DtypeError,
+    IndexExpressionError,
+    ShapeError,
+)
 from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, ScalarLike, as_expr, call, cast
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, NOT_EQUAL
-from jaxte.lang.other_names import OF_VALUES
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.sets.affine import Linear, from_linear, linear, normal

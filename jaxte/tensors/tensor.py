@@ -12,11 +12,10 @@ import numpy as np
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import counted, for_users
-from jaxte.lang.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError
+from jaxte.lang.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError, nearest
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
-from jaxte.lang.other_names import nearest
 from jaxte.lang.text import definition_text, text
 from jaxte.lang.walk import reads_of
 from jaxte.tensors.facts import Fact

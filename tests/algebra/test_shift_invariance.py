@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.algebra import shift_invariance
+from jaxte.algebra import without_effect
 from jaxte.tensors.structure import topological_order
 from tests.agreement import compiled_run
 
@@ -244,11 +244,11 @@ def test_maxima_one_after_the_other_are_not_each_followed_to_the_end() -> None:
     order = topological_order([value])
     followed: list[te.Tensor] = []
     with pytest.MonkeyPatch.context() as patch:
-        plain = shift_invariance._Followed.add
+        plain = without_effect._Followed.add
         patch.setattr(
-            shift_invariance._Followed,
+            without_effect._Followed,
             "add",
             lambda own, tensor: (followed.append(tensor), plain(own, tensor)),
         )
-        assert not shift_invariance.without_effect(order, [value], ())
+        assert not without_effect.without_effect(order, [value], ())
     assert len(followed) <= 33 * 120

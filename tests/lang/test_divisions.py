@@ -15,7 +15,7 @@ _MATCHES = re.compile(
     re.X,
 )
 # the first makes and folds them, the second is their linear form, the third reads JAX's names
-KNOW = {"lang/divisions.py", "lang/nodes/arithmetic.py", "sets/affine.py", "bridge/primitive/sizes.py"}
+KNOW = {"lang/divisions.py", "lang/arithmetic.py", "sets/affine.py", "bridge/primitive/sizes.py"}
 
 
 def test_each_is_a_number_and_what_divides_it() -> None:

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lang import other_names
+from jaxte.lang import errors
 
 X = te.placeholder((3,), name="X")
 
 
 def test_what_is_meant_exists_and_what_is_not_does_not() -> None:
-    for table, module in ((other_names.PUBLIC, te), (other_names.OPERATORS, te.ops)):
+    for table, module in ((errors.PUBLIC, te), (errors.OPERATORS, te.ops)):
         for other, own in table.items():
             assert own in module.__all__
             with pytest.raises(AttributeError, match=rf"no attribute '{other}'; did you mean (te\.)?{own}\?"):
                 getattr(module, other)
     callables = [te.norm, *(getattr(te.ops, name) for name in te.ops.__all__)]
     parameters = {p for fn in callables for p in inspect.signature(fn).parameters}
-    for other, own in other_names.PARAMETERS.items():
+    for other, own in errors.PARAMETERS.items():
         assert own in parameters, (other, own)
 
 

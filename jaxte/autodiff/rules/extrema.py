@@ -3,7 +3,7 @@
 Which these are is asked of the elements, ``x[k] == y``, where they are read: the same bits in each loop. Windows read a tensor in memory; one that
 is computed is *held*: computed once, behind a barrier, so that whoever asks finds the same bits, and the maximum is found of it again.
 Elements that are *computed* may be computed again in another loop, by XLA or by a form of jaxte's, and be rounded in another
-way: a product and a sum are joined into one instruction in some loops and not in others (``rounding.py`` says where they may be). Such an
+way: a product and a sum are joined into one instruction in some loops and not in others (``places.py`` says where they may be). Such an
 element then misses its own maximum by its last bit, and its derivative is lost. So the places of the maxima are found by one reduction that
 compares the elements as it computes them, and everything else asks the integers that it returns:
 
@@ -22,8 +22,16 @@ from functools import partial
 from jaxte.autodiff.rules.prefixes import first_along_others, own_axes
 from jaxte.autodiff.terms.beside import Held, beside, may_be_held, may_exist, may_read_windows_again
 from jaxte.autodiff.terms.guards import guard, through_guards
-from jaxte.autodiff.terms.places import BITS, ENDS, bits_set, found, fresh, points_of
-from jaxte.autodiff.terms.rounding import has_same_bits, is_rounded
+from jaxte.autodiff.terms.places import (
+    BITS,
+    ENDS,
+    bits_set,
+    found,
+    fresh,
+    has_same_bits,
+    is_rounded,
+    points_of,
+)
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from jaxte.algebra.simplify import collect
-from jaxte.autodiff.rules.prefixes import Prefix
-from jaxte.autodiff.rules.recurrences import Recurrence, solve, with_position
+from jaxte.autodiff.rules.prefixes import Prefix, Recurrence, solve, with_position
 from jaxte.autodiff.terms.guards import is_zero, plus, times
 from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.zeros import summands

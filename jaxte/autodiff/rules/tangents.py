@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from jaxte.algebra.data_limits import data_limits
+from jaxte.algebra.data_conditions import data_limits
 from jaxte.algebra.simplify import collect
-from jaxte.autodiff.rules.prefixes import Prefix
+from jaxte.autodiff.rules.prefixes import Prefix, Recurrence, solve
 from jaxte.autodiff.rules.readers import free_of_guards, guarded_by_sums
-from jaxte.autodiff.rules.recurrences import Recurrence, solve
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
 from jaxte.autodiff.rules.scans import (
     along,

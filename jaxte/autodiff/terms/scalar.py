@@ -3,6 +3,9 @@
 The walk is reverse mode on the expression: adjoints go from the root to the reads, each node's adjoint the sum
 over its uses. Guards travel with the adjoint: a factor is multiplied *inside* ``select(cond, g, 0)``, so that a
 branch that is not taken contributes exactly nothing, not ``0 * inf``.
+
+What is subtracted from another tensor wherever this is read receives the opposite: of ``abs(x[i + 1] - x[i] - (y[i + 1] - y[i]))``, ``dy[i] = -dx[i]``.
+The two are compared at each position by itself: what a target receives at ``i + 1`` has to be what its estimate receives there, up to one sign for all.
 """
 
 from __future__ import annotations
@@ -15,11 +18,12 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from jaxte.algebra.sums import signed_terms
 from jaxte.autodiff.terms.guards import is_zero, plus, through_guards, times
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
-from jaxte.lang.graphs import ordered
+from jaxte.lang.graphs import identical, ordered
 from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.scalars.table import TABLE
@@ -214,3 +218,49 @@ def _in_dtype(g: Expr, operand: Expr) -> Expr:
     if g.weak or operand.weak or g.dtype == operand.dtype:
         return g
     return cast(g, operand.dtype)
+
+
+def sign_at_same_places(parts: Sequence[Contribution], others: Sequence[Contribution]) -> int:
+    """1 where both are the same for the same positions, -1 where they are opposite, 0 for anything else, or where there is nothing to compute."""
+    if len(parts) != len(others) or all(is_plain(o.value) for o in others):
+        return 0
+    received = {_place(o, others[0].axes): o for o in others}
+    signs = set()
+    for part in parts:
+        known = received.pop(_place(part, others[0].axes), None)
+        if known is None:
+            return 0
+        own, there = _terms(part, others[0].axes), _terms(known, others[0].axes)
+        if own not in (there, Counter({(term, -sign): count for (term, sign), count in there.items()})):
+            return 0
+        signs.add(1 if own == there else -1)
+    return signs.pop() if len(signs) == 1 else 0
+
+
+def _place(part: Contribution, axes: Sequence[Axis]) -> tuple[Expr, ...]:
+    """The position that receives ``part`` and where it does, over ``axes``."""
+    assert isinstance(part.read, Read)
+    return tuple(_over(e, part, axes) for e in (*part.read.indices, part.where))
+
+
+def _terms(part: Contribution, axes: Sequence[Axis]) -> Counter[tuple[Expr, int]]:
+    """The terms of what is received, each with its sign, over ``axes``."""
+    return Counter(signed_terms(_over(part.value, part, axes), negated=True))
+
+
+def _over(expr: Expr, part: Contribution, axes: Sequence[Axis]) -> Expr:
+    """``expr`` over ``axes`` in place of those of ``part``; as it is where they are others, so that it is like nothing else."""
+    if identical(part.axes, tuple(axes)) or not identical(_extents(part.axes), _extents(axes)):
+        return expr
+    return substitute(expr, dict(zip(part.axes, axes, strict=True)))
+
+
+def _extents(axes: Sequence[Axis]) -> tuple[Expr, ...]:
+    return tuple(end for a in axes for end in (a.lo, a.hi))
+
+
+def is_plain(value: Expr) -> bool:
+    """Whether there is nothing to compute: the head's own element."""
+    while isinstance(value, Call) and (value.op is NEGATIVE or value.op.name == "cast"):
+        value = value.args[0]
+    return isinstance(value, Read)

@@ -15,7 +15,7 @@ from functools import reduce
 from math import prod
 
 from jaxte.algebra.data import Points, solve_data
-from jaxte.algebra.data_limits import without_implied
+from jaxte.algebra.data_conditions import without_implied
 from jaxte.algebra.like_terms import with_common_factor, with_shared_factor
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.simplify import factors_outside, simplify_reads

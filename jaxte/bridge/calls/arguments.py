@@ -16,8 +16,7 @@ from jax.tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_unflat
 from jaxte.bridge.calls.outputs import canonical_dtype, is_array, is_static, plain_array, refuse_masked
 from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
-from jaxte.lang.errors import ArgumentError, FeedError, JaxteError
-from jaxte.lang.other_names import nearest
+from jaxte.lang.errors import ArgumentError, FeedError, JaxteError, nearest
 from jaxte.lower.code.lines import identifier
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.tensor import Placeholder, Tensor

@@ -20,9 +20,8 @@ from jaxte.frontends.loops.source import Written
 from jaxte.frontends.loops.truths import computed
 from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
 from jaxte.lang import functions
-from jaxte.lang.errors import DefinitionError, JaxteError
+from jaxte.lang.errors import DefinitionError, JaxteError, nearest
 from jaxte.lang.expr import Const, Expr, Read, as_expr
-from jaxte.lang.other_names import nearest
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import normal
 from jaxte.sets.isl_text import is_decidable

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from jaxte.algebra.choices import without_decided
+from jaxte.algebra.simplify import without_decided
 from jaxte.frontends.loops.additions import joined
 from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check

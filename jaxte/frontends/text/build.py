@@ -9,10 +9,9 @@ from typing import Any
 from jaxte.frontends.text.tree import Element, Name, Node, Number, Operation, Reduced, Reduction, nodes_of
 from jaxte.frontends.text.vocabulary import END, FUNCTIONS, KEEPING, NUMBERS, padded_read, reducers_with
 from jaxte.lang.checks import described
-from jaxte.lang.errors import ArgumentError, DtypeError, IndexExpressionError, JaxteError, ShapeError
+from jaxte.lang.errors import ArgumentError, DtypeError, IndexExpressionError, JaxteError, ShapeError, nearest
 from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import AND
-from jaxte.lang.other_names import nearest
 from jaxte.tensors.bodies.open_ranges import extents_of
 from jaxte.tensors.bodies.open_uses import OpenAxis, OpenRangeError
 from jaxte.tensors.shapes import shape_text

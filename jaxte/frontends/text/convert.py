@@ -32,7 +32,7 @@ from jaxte.frontends.text.vocabulary import (
     REDUCERS,
 )
 from jaxte.frontends.text.words import Python, as_written
-from jaxte.lang.other_names import IN_FORMULAS, nearest
+from jaxte.lang.errors import IN_FORMULAS, nearest
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from jaxte.frontends.text.program import Declaration, Formula, Program, program
 from jaxte.frontends.text.tree import Node, Source, read_within_the_stack
 from jaxte.frontends.text.words import tokens_of
 from jaxte.lang.checks import described, one_of_type, wants_arguments
-from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
+from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError, nearest
 from jaxte.lang.expr import ZERO, Expr, ScalarLike, as_expr
-from jaxte.lang.other_names import nearest
 from jaxte.tensors.compute import defined
 from jaxte.tensors.shapes import same_extent, shape_text
 from jaxte.tensors.tensor import Tensor

@@ -20,8 +20,7 @@ from jaxte.frontends.text.tree import (
     Span,
     nodes_of,
 )
-from jaxte.lang.errors import ShapeError
-from jaxte.lang.other_names import nearest
+from jaxte.lang.errors import ShapeError, nearest
 
 Shapes = Sequence[tuple[Any, ...]]
 

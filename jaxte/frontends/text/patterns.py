@@ -28,7 +28,7 @@ from jaxte.frontends.text.tree import (
 )
 from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS, least_arity
 from jaxte.frontends.text.words import SIGNS, Python
-from jaxte.lang.other_names import nearest
+from jaxte.lang.errors import nearest
 
 _TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+|\.\.\.|->|=>|\*\*|//|.", re.DOTALL)
 _ARITHMETIC = {*"+-*/%<>=!&|^~,.", "**", "//", "=>"}

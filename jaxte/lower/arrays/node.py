@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import ONE, Const, Expr, Reducer
-from jaxte.lang.nodes.interning import ByKey
+from jaxte.lang.interning import ByKey
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import plus, same
 

@@ -16,7 +16,7 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from jaxte.autodiff.terms.rounding import has_same_bits
+from jaxte.autodiff.terms.places import has_same_bits
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ONE, TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import prod
 from string import ascii_letters
 
-from jaxte.algebra.excluded import asked_together
+from jaxte.algebra.data_conditions import asked_together
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
 from jaxte.lang.graphs import among, identical

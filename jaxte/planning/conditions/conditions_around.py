@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.algebra.excluded import with_conditions_around
+from jaxte.algebra.data_conditions import with_conditions_around
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce
 from jaxte.lang.graphs import among
 from jaxte.lang.walk import free_axes, reads_of, substitute

@@ -14,7 +14,7 @@ from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.errors import ArgumentError, IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.nodes.interning import new_node
+from jaxte.lang.interning import new_node
 from jaxte.lang.operators import MINIMUM
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reductions, substitute

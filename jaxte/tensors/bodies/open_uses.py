@@ -11,7 +11,7 @@ from weakref import ref
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Var, as_expr
 from jaxte.lang.graphs import among
-from jaxte.lang.nodes.interning import new_node
+from jaxte.lang.interning import new_node
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import normal

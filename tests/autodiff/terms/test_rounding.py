@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte import Tensor
-from jaxte.autodiff.terms.rounding import has_same_bits, is_rounded
+from jaxte.autodiff.terms.places import has_same_bits, is_rounded
 from tests.autodiff.rules.test_extrema import backward
 
 

@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from jaxte.algebra.excluded import with_conditions_around
+from jaxte.algebra.data_conditions import with_conditions_around
 from jaxte.algebra.product import conditions_outside
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts

@@ -1,4 +1,4 @@
-"""Extrema that are taken off and put back without effect: the running maximum of a softmax.
+"""What has no effect on a result, so that no derivative flows through it: the running maximum of a softmax, the mean of a variance.
 
 ``exp(x - m) / sum(exp(x - m))`` is the same for every ``m``, and so is ``m + log(sum(exp(x - m)))``. No derivative flows through such an ``m``, although
 none of the single terms of its adjoint is zero.
@@ -6,6 +6,10 @@ none of the single terms of its adjoint is zero.
 The definitions show it: with ``m[at] + c`` in place of ``m[at]``, an element ``e`` of what reads it becomes ``e + degree * c`` or ``e * exp(degree * c)``.
 The degree follows from operation to operation, as units do: a product adds up degrees, a logarithm makes a shift of a scale, a sum keeps a scale that all its
 terms have. Conditions, and what has no slope, pass nothing on. Where no output has a degree, no derivative flows to ``m``.
+
+Likewise what a variance passes on to the mean that it is taken around is zero: the slope of ``sum over j of (x[b, j] - m[b]) ** 2`` in ``m[b]`` is
+``-2 * sum over j of (x[b, j] - m[b])``, which is zero where ``m[b]`` is the mean of ``x[b, :]``: a pass over all elements for what is a rounding error. The
+definitions show that, too, of variances and covariances, weighted or not.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ from math import isinf
 
 from jaxte.algebra.data import data_readings
 from jaxte.algebra.polynomial import Expansion, TooLarge
+from jaxte.algebra.product import multiplied, product_of
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import depends_on, postorder, substitute
+from jaxte.lang.operators import POWER, SELECT, SUBTRACT
+from jaxte.lang.walk import depends_on, postorder, reads_of, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST = 32  # tensors that change with one: a softmax has three, and steps that follow each other would each follow all behind them
@@ -240,3 +245,74 @@ def _alike(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degre
     ):
         raise _UnknownError
     return found
+
+
+_ROUNDED = 1e-12  # what is left of a mean that was multiplied by a rounded 1 / n
+
+
+class _Means(Expansion):
+    """Polynomials in which the sums are written out that tensors without the axes ``summed`` are made of."""
+
+    def _expands(self, tensor: Compute) -> bool:
+        body = tensor.body
+        return (isinstance(body, Reduce) and body.reducer.name == "sum") or _is_scaled_sum(body)
+
+
+def _is_scaled_sum(body: Expr) -> bool:
+    """Whether ``body`` is elements of sums, multiplied and divided by each other and by numbers."""
+    factors = [f.expr for f in product_of(body).factors]
+    return all(isinstance(f, (Const, Read)) or not reads_of(f) for f in factors)
+
+
+def passes_nothing_on(reader: Tensor, tensor: Tensor) -> bool:
+    """Whether the slope of the sum ``reader`` in ``tensor`` is zero, because that is the mean around which it sums."""
+    body = getattr(reader, "body", None)
+    if not isinstance(body, Reduce) or body.reducer.name != "sum" or not isinstance(tensor, Compute):
+        return False
+    factors = _factors(body.exprs[0])
+    around = [n for n, f in enumerate(factors) if any(r.tensor is tensor for r in reads_of(f))]
+    if len(factors) < 2 or not around or any(r.tensor is tensor for r in reads_of(body.where)):
+        return False
+    return all(_is_around(factors[n], tensor, body) for n in around) and all(
+        _is_zero_sum([*factors[:n], *factors[n + 1 :]], body) for n in around
+    )
+
+
+def _factors(expr: Expr) -> list[Expr]:
+    """The factors of ``expr``, a square as two."""
+    found: list[Expr] = []
+    for factor in product_of(expr, whole=True).factors:
+        match factor.expr:
+            case Call(op, (base, Const(2))) if op is POWER and not factor.inverse:
+                found += [base, base]
+            case Call(op, (base,)) if op.name == "square" and not factor.inverse:
+                found += [base, base]
+            case own:
+                found.append(multiplied([factor]) if factor.inverse else own)
+    return found
+
+
+def _is_around(factor: Expr, tensor: Tensor, node: Reduce) -> bool:
+    """Whether ``factor`` is the distance of what is summed from an element of ``tensor``, the same for all that is summed."""
+    match factor:
+        case Call(op, (a, b)) if op is SUBTRACT:
+            mean, other = (a, b) if isinstance(a, Read) and a.tensor is tensor else (b, a)
+            return (
+                isinstance(mean, Read)
+                and mean.tensor is tensor
+                and not depends_on(mean, node.axes)
+                and not any(r.tensor is tensor for r in reads_of(other))
+            )
+    return False
+
+
+def _is_zero_sum(factors: Sequence[Expr], node: Reduce) -> bool:
+    """Whether the sum of the product of ``factors`` is zero, whatever is read."""
+    product = factors[0]
+    for factor in factors[1:]:
+        product = product * factor
+    try:
+        left = _Means().polynomial(Reduce(node.reducer, (product,), node.axes, node.where))
+    except TooLarge:
+        return False
+    return all(abs(c) < _ROUNDED for c in left.values())
