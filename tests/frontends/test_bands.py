@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.jaxpr.narrow.blocks import blocks_of
+from jaxte.frontends.jaxpr.narrow.pairs import blocks_of
 
 N = 256
 ROW, COLUMN = np.arange(N)[:, None], np.arange(N)[None]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.jaxpr.guards.alternatives import WHOLE, Conditions
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
+from jaxte.frontends.jaxpr.guards.uses import WHOLE, Conditions
 from jaxte.frontends.jaxpr.plan.plan import steps_of
 
 

@@ -15,7 +15,7 @@ from jaxte.bridge.price.programs import amounts_of, with_gradient
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.gains import MOVES, reads_small_table
-from jaxte.frontends.jaxpr.gains.pairs import elements
+from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.measured import Priced
 from jaxte.frontends.jaxpr.plan.moving import Wanted

@@ -15,10 +15,9 @@ from typing import Any
 
 from jaxte.frontends.loops.assignments import Assignments, extent_of
 from jaxte.frontends.loops.expressions import BINARY, Redo
-from jaxte.frontends.loops.layout import elementwise
+from jaxte.frontends.loops.numpy_rules import check_in_place, computed, elementwise, first_of
 from jaxte.frontends.loops.program import Program, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
-from jaxte.frontends.loops.truths import check_in_place, computed, first_of
 from jaxte.frontends.loops.values import Block, as_precise, is_number
 from jaxte.lang.dtypes import promote, sum_dtype
 from jaxte.lang.errors import DefinitionError

@@ -14,8 +14,13 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.loops.elements import Elements
-from jaxte.frontends.loops.layout import is_contiguous, reshaped_strides, strides_of, viewed
-from jaxte.frontends.loops.truths import refuse_truths
+from jaxte.frontends.loops.numpy_rules import (
+    is_contiguous,
+    refuse_truths,
+    reshaped_strides,
+    strides_of,
+    viewed,
+)
 from jaxte.frontends.loops.values import Block, check_extents, is_number, is_static, place_of
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError

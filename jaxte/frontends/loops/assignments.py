@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.calls import Calls
-from jaxte.frontends.loops.layout import is_in_rows
 from jaxte.frontends.loops.names import Names
+from jaxte.frontends.loops.numpy_rules import is_in_rows
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import (
     Allocation,

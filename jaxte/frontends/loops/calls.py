@@ -15,10 +15,9 @@ import numpy as np
 
 from jaxte.frontends.loops.arrays import Arrays, reshaped
 from jaxte.frontends.loops.expressions import SPEAKS
-from jaxte.frontends.loops.layout import elementwise, is_in_rows
+from jaxte.frontends.loops.numpy_rules import elementwise, is_in_rows, refuse_truths
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.totals import WHOLE
-from jaxte.frontends.loops.truths import refuse_truths
 from jaxte.frontends.loops.values import (
     ALLOCATIONS,
     LIBRARIES,

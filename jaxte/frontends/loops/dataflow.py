@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
-from jaxte.frontends.loops.branches import overwritten
+from jaxte.frontends.loops.choices import overwritten
 from jaxte.frontends.loops.flows import Flows
 from jaxte.frontends.loops.program import Cell, Equation, Program, Stand, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity

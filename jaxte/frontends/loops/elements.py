@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.loops.expressions import Expressions
-from jaxte.frontends.loops.layout import is_in_rows, strides_of
+from jaxte.frontends.loops.numpy_rules import is_in_rows, strides_of
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import Block, is_static
 from jaxte.lang import dtypes

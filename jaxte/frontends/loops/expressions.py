@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.layout import elementwise, viewed
+from jaxte.frontends.loops.numpy_rules import computed, elementwise, viewed
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.source import Written
-from jaxte.frontends.loops.truths import computed
 from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError, JaxteError, nearest

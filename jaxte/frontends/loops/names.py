@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.buffers import Buffers, is_meant
-from jaxte.frontends.loops.layout import is_contiguous, is_in_rows
+from jaxte.frontends.loops.numpy_rules import is_contiguous, is_in_rows
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
 from jaxte.lang.expr import Expr, Read, as_expr

@@ -5,6 +5,12 @@
 
 Now ``un`` is what the loop hands on and begins with, and no step asks whether it is the first. Where the loop has ``w`` already, as a force that both ends of
 a step need, it is computed once.
+
+Choices by whether there is a step before stand within those by other conditions before that: the inner choice is between a state and what it begins with,
+which a loop makes by handing that to its first step.
+
+    ey[t, i] = (ey[t - 1, i] if t >= 1 and i >= 1 else fict[t] if i == 0 else ey0[i])
+    ey[t, i] = ((ey[t - 1, i] if t >= 1 else ey0[i]) if i >= 1 else fict[t])
 """
 
 from __future__ import annotations
@@ -12,12 +18,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, cast
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
 from jaxte.lang.functions import logical_not, select
+from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute, with_indices
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.tensors.compute import defined
 from jaxte.tensors.recurrences.earlier import decided, same_condition
@@ -169,3 +177,28 @@ def _canonical(body: Expr) -> Expr:
         return Reduce(node.reducer, exprs, axes, substitute(node.where, table), node.position)
 
     return rewrite(body, rule)
+
+
+def with_firsts_inside(row: Row, states: Collection[Tensor]) -> Row:
+    """``row`` with such choices, and with positions in one form."""
+    body = with_indices(row.body, lambda i: normal(i) if is_index(i) else i)
+    return replace(row, body=rewrite(body, lambda node: _inside(node, row, states)))
+
+
+def _inside(node: Expr, row: Row, states: Collection[Tensor]) -> Expr:
+    match node:
+        case Call(op, (test, Read() as taken, Call(inner, _) as other)) if (
+            op is SELECT is inner and taken.tensor in states
+        ):
+            parts = conjuncts(test)
+            first = [c for c in parts if same_condition(c, row.clock >= 1)]
+            rest = conjunction([c for c in parts if not among(c, first)])
+            if not 0 < len(first) < len(parts) or reads_of(rest):
+                return node
+            taken_there, elsewhere = (
+                simplified(other, row.axes, [rest]),
+                simplified(other, row.axes, [logical_not(rest)]),
+            )
+            if taken_there is not other and elsewhere is not other:
+                return call(SELECT, rest, call(SELECT, first[0], taken, taken_there), elsewhere)
+    return node

@@ -9,12 +9,11 @@ from typing import Any
 from jaxte.frontends.loops.buffers import is_meant
 from jaxte.frontends.loops.expressions import Frame, Redo, said, truth
 from jaxte.frontends.loops.idioms import counted, exchanges
-from jaxte.frontends.loops.inner import Inner, InnerWritten, inner
 from jaxte.frontends.loops.program import Program, Variable
 from jaxte.frontends.loops.recorder import Recorder
-from jaxte.frontends.loops.regions import Regions
 from jaxte.frontends.loops.source import Written
 from jaxte.frontends.loops.values import Allocation, Block, as_precise, is_number, is_static
+from jaxte.frontends.loops.within import Inner, InnerWritten, Regions, inner
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import promote
 from jaxte.lang.errors import DefinitionError, JaxteError

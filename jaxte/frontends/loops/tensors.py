@@ -12,12 +12,11 @@ from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
 from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.dataflow import Dataflow
-from jaxte.frontends.loops.firsts import with_firsts_inside
 from jaxte.frontends.loops.given import Made, give_gradient
 from jaxte.frontends.loops.lines import with_lines
 from jaxte.frontends.loops.nests import Nesting
 from jaxte.frontends.loops.program import Equation, Program, Stand
-from jaxte.frontends.loops.rotated import Row, rotated
+from jaxte.frontends.loops.rotated import Row, rotated, with_firsts_inside
 from jaxte.frontends.loops.states import Kept, Timed, extents, with_starts
 from jaxte.frontends.loops.widened import widened
 from jaxte.lang.errors import DefinitionError

@@ -8,8 +8,7 @@ from operator import mul
 from typing import Any
 
 from jaxte.frontends.loops.arrays import MADE, Arrays, block_of, diagonal, product, reshaped
-from jaxte.frontends.loops.layout import viewed
-from jaxte.frontends.loops.truths import refuse_truths
+from jaxte.frontends.loops.numpy_rules import refuse_truths, viewed
 from jaxte.frontends.loops.values import Block, element_of, place_of
 from jaxte.lang import dtypes, functions
 from jaxte.lang.errors import DefinitionError

@@ -9,25 +9,22 @@ import numpy as np
 
 from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.gains.convolutions import slow_convolution
+from jaxte.frontends.jaxpr.gains.convolutions import is_left_to_scatter, moves_along_rows, slow_convolution
 from jaxte.frontends.jaxpr.gains.known_matrices import band_of, known_factors, selection_of
 from jaxte.frontends.jaxpr.gains.matrices import is_small_product
-from jaxte.frontends.jaxpr.gains.pairs import (
+from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
+from jaxte.frontends.jaxpr.gains.sums import (
     SMALLEST,
     before_broadcast,
     elements,
+    is_counted,
     is_differentiated,
     is_pairwise,
-)
-from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
-from jaxte.frontends.jaxpr.gains.sums import (
-    is_counted,
     overlaps,
     reduces_shifts,
     sums_beside_ends,
     sums_shifts,
 )
-from jaxte.frontends.jaxpr.gains.windows import is_left_to_scatter, moves_along_rows
 
 # parts in which an element stands, on average, from which on a product with them is one with a band
 _OVERLAP = 4

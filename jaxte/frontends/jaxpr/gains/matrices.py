@@ -17,7 +17,7 @@ from math import prod
 from typing import Any
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.gains.pairs import elements
+from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.lang.dtypes import is_float, width
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work

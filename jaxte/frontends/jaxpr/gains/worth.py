@@ -14,8 +14,7 @@ from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
-from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, elements, is_pairwise
-from jaxte.frontends.jaxpr.gains.sums import is_view
+from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, elements, is_pairwise, is_view
 from jaxte.lang.dtypes import width
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work

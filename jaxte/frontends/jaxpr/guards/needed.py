@@ -15,15 +15,19 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.guards.alternatives import WHOLE, Conditions, Need, in_order, made_of
 from jaxte.frontends.jaxpr.guards.uses import (
     ONE_BY_ONE,
+    WHOLE,
+    Conditions,
+    Need,
     Says,
     Use,
     chooses,
     chosen,
+    in_order,
     keeps_values,
     leaves_out,
+    made_of,
     moved,
     passes,
     read_beside,

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE
+from jaxte.frontends.jaxpr.guards.uses import MASKS_MOVE
 from jaxte.lang.dtypes import is_complex, is_inexact
 
 _SLACK = 1e-5  # relative, of functions that XLA approximates, and of what is left of terms that cancel

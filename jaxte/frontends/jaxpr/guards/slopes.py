@@ -15,9 +15,8 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of
-from jaxte.frontends.jaxpr.guards.alternatives import MASKS_MOVE
 from jaxte.frontends.jaxpr.guards.needed import Needs
-from jaxte.frontends.jaxpr.guards.uses import STEEP, of_repeated
+from jaxte.frontends.jaxpr.guards.uses import MASKS_MOVE, STEEP, of_repeated
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
 

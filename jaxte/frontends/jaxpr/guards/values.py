@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from math import inf, log
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.guards.alternatives import made_of
 from jaxte.frontends.jaxpr.guards.ranges import (
     ANY,
     ROWS,
@@ -18,7 +17,7 @@ from jaxte.frontends.jaxpr.guards.ranges import (
     of_step,
     power_of,
 )
-from jaxte.frontends.jaxpr.guards.uses import Says
+from jaxte.frontends.jaxpr.guards.uses import Says, made_of
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_float, is_inexact
 from jaxte.lang.graphs import ordered

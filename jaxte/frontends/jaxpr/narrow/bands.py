@@ -17,12 +17,19 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import Instead
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, slot_of
-from jaxte.frontends.jaxpr.narrow.blocks import Blocks
 from jaxte.frontends.jaxpr.narrow.divided import Divided
-from jaxte.frontends.jaxpr.narrow.ends import end_of, reads_by_row, repeated_by
-from jaxte.frontends.jaxpr.narrow.off import BY_ROW, Form, is_harmless, off_of
+from jaxte.frontends.jaxpr.narrow.ends import (
+    BY_ROW,
+    Form,
+    end_of,
+    is_harmless,
+    off_of,
+    reads_by_row,
+    repeated_by,
+)
 from jaxte.frontends.jaxpr.narrow.pairs import (
     NO_MASKS,
+    Blocks,
     Known,
     Masks,
     Roles,

@@ -11,10 +11,8 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
-from jaxte.frontends.jaxpr.narrow.blocks import Blocks
-from jaxte.frontends.jaxpr.narrow.ends import SHAPES, End, one_column, outside_of
-from jaxte.frontends.jaxpr.narrow.off import BY_ROW, Form
-from jaxte.frontends.jaxpr.narrow.pairs import Known, Roles, labels_of, roles_of
+from jaxte.frontends.jaxpr.narrow.ends import BY_ROW, SHAPES, End, Form, one_column, outside_of
+from jaxte.frontends.jaxpr.narrow.pairs import Blocks, Known, Roles, labels_of, roles_of
 from jaxte.frontends.jaxpr.narrow.rows import bound
 
 

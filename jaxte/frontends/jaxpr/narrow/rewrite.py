@@ -15,8 +15,18 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, known_array, slot_of
-from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, same, shape_of, taken, united, whole
-from jaxte.frontends.jaxpr.narrow.rows import ROWS, narrows, work
+from jaxte.frontends.jaxpr.narrow.rows import (
+    ROWS,
+    Box,
+    is_whole,
+    narrows,
+    same,
+    shape_of,
+    taken,
+    united,
+    whole,
+    work,
+)
 from jaxte.frontends.jaxpr.plan.overrides import calls_itself, tangent_jaxpr
 
 TAKES = frozenset(["slice", "gather"])  # what takes a part, whose own work is none that could be left out

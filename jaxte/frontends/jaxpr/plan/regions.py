@@ -22,7 +22,7 @@ from jaxte.frontends.jaxpr.gains.matrices import (
     squared,
     summed_product,
 )
-from jaxte.frontends.jaxpr.gains.pairs import chooses_of_many, is_pairwise
+from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, is_pairwise
 from jaxte.frontends.jaxpr.gains.worth import worth
 from jaxte.lower.cost.platforms import Platform
 

@@ -1,5 +1,8 @@
-"""Regions of statements: ``with te.region() as r:``, and ``with te.gradient(r, outputs, inputs) as (dy, dx):`` right behind it.
+"""What stands within a function: functions of its own, and regions of its statements.
 
+Functions within a function, ``def`` or ``lambda``, are read at each of their calls, and see the names around them.
+
+Regions are ``with te.region() as r:``, and ``with te.gradient(r, outputs, inputs) as (dy, dx):`` right behind it.
 The statements of a region work on copies of its inputs, which are written before it, and copies of its outputs are written behind it: so what flows from the
 one to the other is known by name, iteration by iteration. The gradient consists of statements as well, which read the adjoints of the outputs, from
 placeholders, and anything that the program holds at this point.
@@ -8,16 +11,67 @@ placeholders, and anything that the program holds at this point.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.derivatives.regions import gradient, region
+from jaxte.frontends.loops.expressions import Frame
 from jaxte.frontends.loops.program import Marked, Variable
 from jaxte.frontends.loops.ranges import Ranges
+from jaxte.frontends.loops.source import Written, with_one_return
 from jaxte.frontends.loops.values import Allocation, Block, element_of
+from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, Read, as_expr
 from jaxte.tensors.shapes import as_extent
 from jaxte.tensors.tensor import Placeholder
+
+
+@dataclass(frozen=True, eq=False)
+class InnerWritten(Written):
+    """The text of a function within another one, which ``around`` is."""
+
+    around: Frame
+
+    @property
+    def names(self) -> Mapping[str, Any]:
+        return {**self.around.text.names, **self.around.names}
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """A function within a function."""
+
+    written: InnerWritten
+    parameters: inspect.Signature
+
+
+def inner(node: ast.FunctionDef | ast.Lambda, frame: Frame, value: Callable[[ast.expr], Any]) -> Inner:
+    """What ``node`` defines; its defaults have the ``value`` that they have there.
+
+    Raises:
+        DefinitionError: parameters of a number that is not known, or decorators.
+    """
+    args = node.args
+    if args.vararg or args.kwarg or args.posonlyargs or args.kwonlyargs:
+        raise DefinitionError("a function within the function has plain parameters alone")
+    if isinstance(node, ast.Lambda):
+        body = ast.copy_location(ast.Return(node.body), node.body)
+        tree = ast.copy_location(ast.FunctionDef("lambda", args, [body], []), node)
+    else:
+        tree = node
+    if tree.decorator_list:
+        raise DefinitionError("a function within the function has no decorators")
+    given = dict(zip([a.arg for a in args.args][::-1], map(value, args.defaults[::-1]), strict=False))
+    empty = inspect.Parameter.empty
+    parameters = [
+        inspect.Parameter(a.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=given.get(a.arg, empty))
+        for a in args.args
+    ]
+    text = InnerWritten(node, frame.text.source, with_one_return(tree), frame)
+    return Inner(text, inspect.Signature(parameters))
+
 
 _FORM = "write `with te.region() as r:` around statements, and `with te.gradient(r, outputs, inputs) as (dy, dx):` right behind them"
 
