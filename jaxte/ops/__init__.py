@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import OPERATORS
 from jaxte.ops.arithmetic.attention import attention
-from jaxte.ops.arithmetic.einstein import einsum
 from jaxte.ops.arithmetic.elementwise import (
     abs,
     add,
@@ -69,7 +68,7 @@ from jaxte.ops.arithmetic.elementwise import (
     trunc,
     where,
 )
-from jaxte.ops.arithmetic.linear import batch_matmul, dense, matmul, tensordot
+from jaxte.ops.arithmetic.linear import batch_matmul, dense, einsum, matmul, tensordot
 from jaxte.ops.arithmetic.normalization import batch_norm, group_norm, l2_normalize, layer_norm, lrn, rms_norm
 from jaxte.ops.arithmetic.random import dropout
 from jaxte.ops.arithmetic.reductions import (
@@ -97,7 +96,7 @@ from jaxte.ops.arithmetic.statistics import (
 )
 from jaxte.ops.arrays.creation import arange, full, full_like, ones, ones_like, zeros, zeros_like
 from jaxte.ops.arrays.indexing import embedding, gather_nd, one_hot, take, take_along_axis, top_k
-from jaxte.ops.arrays.joining import concatenate, repeat, stack, tile
+from jaxte.ops.arrays.joining import concatenate, pad, repeat, stack, tile
 from jaxte.ops.arrays.layouts import depth_to_space, layout_transform, space_to_depth
 from jaxte.ops.arrays.like import (
     broadcast_to_like,
@@ -107,18 +106,16 @@ from jaxte.ops.arrays.like import (
     reverse_reshape,
     slice_like,
 )
-from jaxte.ops.arrays.padding import pad
 from jaxte.ops.arrays.parts import flip, roll, split, strided_slice
 from jaxte.ops.arrays.reshape import batch_flatten, flatten, reshape, reshape_like
 from jaxte.ops.arrays.shape import broadcast_to, expand_dims, squeeze, transpose
-from jaxte.ops.images.convolution import conv1d, conv2d, conv3d, depthwise_conv2d
+from jaxte.ops.images.convolution import conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d
 from jaxte.ops.images.detection import multibox_prior, multibox_transform_loc, nms
 from jaxte.ops.images.matching import correlation, cost_volume
-from jaxte.ops.images.patches import fold, unfold
 from jaxte.ops.images.pooling import avg_pool2d, global_avg_pool2d, global_max_pool2d, max_pool2d
 from jaxte.ops.images.resize import resize, upsampling
 from jaxte.ops.images.sampling import bilinear, grid_sample, warp
-from jaxte.ops.images.transposed import conv2d_transpose
+from jaxte.ops.images.windows import fold, unfold
 from jaxte.ops.images.winograd import (
     conv2d_winograd_weight_transform,
     conv2d_winograd_without_weight_transform,

@@ -11,7 +11,7 @@ from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked, intermediates
 from jaxte.planning.chains.rolled import with_chains, with_known_chains
-from jaxte.planning.conditions.conditions_around import bodies_where_read
+from jaxte.planning.conditions.data_equations import bodies_where_read
 from jaxte.planning.conditions.distances import with_distances
 from jaxte.planning.conditions.piecewise_choices import with_piecewise_reads
 from jaxte.planning.conditions.plain_conditions import with_narrow_reads

@@ -25,8 +25,7 @@ from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.winners import by_doubling, one_axis_apart
 from jaxte.planning.orders.contraction import planned_sum
-from jaxte.planning.orders.distribution import added, distributed, with_tables_first
-from jaxte.planning.orders.divisors import without_divisors
+from jaxte.planning.orders.distribution import added, distributed, with_tables_first, without_divisors
 from jaxte.planning.orders.geometric import in_blocks
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies

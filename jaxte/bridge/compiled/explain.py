@@ -17,8 +17,8 @@ from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING
 from jaxte.lower.code.vocabulary import Choice, Estimate, Program, TilePass, Verdict
 from jaxte.lower.cost.policy import ANY
 from jaxte.lower.cost.work import bytes_of
-from jaxte.lower.program.kept.recomputation import needed_for, operations_text
-from jaxte.lower.program.kept.residuals import bytes_text, schedule_text
+from jaxte.lower.program.recomputation import needed_for, operations_text
+from jaxte.lower.program.residuals import bytes_text, schedule_text
 from jaxte.tensors.recurrences.node import Kept
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute, Tensor

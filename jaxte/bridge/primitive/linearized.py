@@ -20,7 +20,7 @@ from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import among
-from jaxte.lower.program.kept.residuals import saved_tensors, sizes_told
+from jaxte.lower.program.residuals import saved_tensors, sizes_told
 from jaxte.planning.asked import planned_with
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Head, Placeholder, Residual, ResidualHead, Tensor

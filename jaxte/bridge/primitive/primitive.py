@@ -32,7 +32,7 @@ from jaxte.derivatives.forward import reached_from, transposed
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.lang.errors import ShapeError
 from jaxte.lower.cost.platforms import OTHER, PLATFORMS
-from jaxte.lower.program.kept.residuals import add_sizes
+from jaxte.lower.program.residuals import add_sizes
 from jaxte.meaning.feeds import bind_sizes, result_shape
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.tensor import Tensor

@@ -31,11 +31,11 @@ from jaxte.lower.code.lines import identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
 from jaxte.lower.cost.policy import ANY, DEFAULT, Policy
 from jaxte.lower.forms.conv.candidates import GROUPED, GROUPS_OF_BATCH, ONE_PASS, PER_GROUP
-from jaxte.lower.forms.pieces.peeled_edges import PEELED
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.laid_out import with_shared
 from jaxte.lower.program.plan import lower
 from jaxte.lower.program.rows import rows
+from jaxte.lower.rules.peeled_edges import PEELED
 from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Placeholder, Tensor

@@ -11,7 +11,7 @@ from math import log2, prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Const, Expr
 from jaxte.lang.graphs import reached
-from jaxte.lower.arrays import data, elementwise, loops, products, steps, views
+from jaxte.lower.arrays import data, elementwise, loops, products, views
 from jaxte.lower.arrays.node import Node, nodes_below
 
 Size = Callable[[Expr], int]
@@ -83,7 +83,7 @@ def reordered(node: Node, size: Size = at_least) -> int:
     them in this order. Dimensions of one element stand anywhere.
     """
     match node:
-        case views.View(step=steps.Transpose(order)):
+        case views.View(step=views.Transpose(order)):
             extents = [size(e) for e in node.shape]
             long = [n for n, extent in zip(order, extents, strict=True) if extent > 1]
             return 0 if long == sorted(long) else prod(extents)

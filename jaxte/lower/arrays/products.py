@@ -19,8 +19,7 @@ from jaxte.lower.arrays.elementwise import Apply, Cast, Number, number
 from jaxte.lower.arrays.kinds import LikeArray, OfArray, Together
 from jaxte.lower.arrays.loops import Folded
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, same_shape, windows
-from jaxte.lower.arrays.steps import Pad
-from jaxte.lower.arrays.views import Padded, View
+from jaxte.lower.arrays.views import Pad, Padded, View
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import plus, same
 

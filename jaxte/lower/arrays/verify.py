@@ -13,7 +13,7 @@ from math import prod
 from jaxte.lang.expr import Expr
 from jaxte.lower.arrays import data, elementwise, loops, products, views
 from jaxte.lower.arrays.node import ArrayError, Node, Shape, nodes_below
-from jaxte.lower.arrays.steps import Entry, Index, New, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
+from jaxte.lower.arrays.views import Entry, Index, New, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
 from jaxte.sets.intervals import known
 
 

@@ -17,7 +17,7 @@ from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT, TURN
 from jaxte.lang.rules import applied
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.lower.arrays.elementwise import Cast, Kept, Name, Number, Typed, number, size
-from jaxte.lower.arrays.steps import Pad
+from jaxte.lower.arrays.views import Pad
 from jaxte.lower.body.assignment import Assignment, Report, Shared, Task
 from jaxte.lower.body.statements import Statements
 from jaxte.lower.code.broadcasting import apply_steps
@@ -29,9 +29,8 @@ from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.table import ROOTS
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, frames_wanted
-from jaxte.lower.views.overlaps import overlapping
 from jaxte.lower.views.rotated import ROTATIONS, rotation_of
-from jaxte.lower.views.scope import Scope
+from jaxte.lower.views.scope import Scope, overlapping
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, decide, dims_of, known, plus, stays_in, surely_inside

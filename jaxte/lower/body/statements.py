@@ -15,14 +15,12 @@ from jaxte.lang.operators import COMPARISONS, NEGATIVE, SELECT, Op
 from jaxte.lower.arrays.elementwise import Apply, Arange, Cast, Full, Name, Typed
 from jaxte.lower.arrays.loops import Stacked, Sums
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import Step
-from jaxte.lower.arrays.views import Broadcast
+from jaxte.lower.arrays.views import Broadcast, Step
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.broadcasting import apply_steps, broadcast
 from jaxte.lower.code.constants import converted, folded, negated, without_neutral
 from jaxte.lower.code.joined_columns import columns_as_one
-from jaxte.lower.code.joined_sums import sums_as_one
-from jaxte.lower.code.scaled_sums import number_within
+from jaxte.lower.code.joined_sums import number_within, sums_as_one
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope

@@ -11,7 +11,7 @@ from jaxte.lang.graphs import among
 from jaxte.lower.arrays.elementwise import Apply, Number, Typed
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
-from jaxte.lower.arrays.steps import (
+from jaxte.lower.arrays.views import (
     ALL,
     NEW,
     ZEROTH,
@@ -23,9 +23,10 @@ from jaxte.lower.arrays.steps import (
     Range,
     Repeat,
     Reshape,
+    Spread,
     Step,
+    View,
 )
-from jaxte.lower.arrays.views import Spread, View
 from jaxte.lower.code.vocabulary import Value
 from jaxte.sets.intervals import known
 

@@ -17,8 +17,7 @@ from jaxte.lower.arrays.elementwise import Apply, Name
 from jaxte.lower.arrays.loops import Items, JoinedItems, Stacked
 from jaxte.lower.arrays.node import Node, same_shape
 from jaxte.lower.arrays.products import Reduced
-from jaxte.lower.arrays.steps import Reshape, Step, Transpose
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import Reshape, Step, Transpose, View
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.joined_sums import added, terms_of
 from jaxte.sets.intervals import plus

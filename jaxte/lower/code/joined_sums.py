@@ -1,8 +1,10 @@
-"""Sums that are added, as the sum of what is: ``jnp.sum(a, axis=0) + jnp.einsum("i,ij->j", b, c) * d`` is ``jnp.sum(a + b[:, None] * c * d[None, :], axis=0)``.
+"""Sums with what is done to them, as the sum of what is: what is added to them, and the numbers that they are multiplied by.
 
-Those over slightly fewer positions, as of pairs that are some places apart, are padded with zeros.
+``jnp.sum(a, axis=0) + jnp.einsum("i,ij->j", b, c) * d`` is ``jnp.sum(a + b[:, None] * c * d[None, :], axis=0)``, and ``-(2 * jnp.sum(x, axis=0))`` is
+``jnp.sum(-(2 * x), axis=0)``. Sums over slightly fewer positions, as of pairs that are some places apart, are padded with zeros.
 
-XLA for GPUs makes a kernel of each sum along columns, and one more of what adds them up.
+XLA for GPUs makes a kernel of each sum along columns and fuses it with what it is taken of, with nothing that reads it: a number outside of it, or what adds
+several up, is one kernel more. What is computed of a sum and of other arrays is a kernel in any case, which takes the number with it.
 """
 
 from __future__ import annotations
@@ -13,15 +15,55 @@ from dataclasses import dataclass, replace
 from jaxte.lang.expr import ZERO, Const, Expr, as_expr
 from jaxte.lang.graphs import ordered
 from jaxte.lang.limits import MOST_PARTS
-from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lower.arrays.elementwise import Apply, Arange, Name, Number
 from jaxte.lower.arrays.node import Node, Shape, same_shape
 from jaxte.lower.arrays.products import Einsum, Reduced
-from jaxte.lower.arrays.steps import ALL, NEW, Index, Pad, Step
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import ALL, NEW, Index, Pad, Step, Transpose, View
 from jaxte.lower.code.broadcasting import apply_steps
-from jaxte.lower.code.scaled_sums import ROUNDED_ALIKE
 from jaxte.sets.intervals import same
+
+ROUNDED_ALIKE = (
+    "float32",
+    "float64",
+)  # narrower elements would be rounded, and leave their range, before they are added
+_LARGEST = 1e6  # of numbers: larger ones, and the inverse of these, might take an element out of its range
+
+
+def number_within(node: Node) -> Node | None:
+    """``node`` with its numbers within the sum that it is a multiple of; None where it is none."""
+    outer: list[Node] = []
+    total = node
+    while (inner := _scaled(total)) is not None:
+        outer.append(total)
+        total = inner
+    if not any(isinstance(n, Apply) for n in outer) or node.dtype not in ROUNDED_ALIKE:
+        return None
+    if not isinstance(total, Reduced) or total.function != "sum" or total.array.kind != node.kind:
+        return None
+    array = total.array
+    for step in reversed(outer):
+        if isinstance(step, Apply):
+            array = replace(step, args=tuple(a if isinstance(a, Number) else array for a in step.args))
+    result: Node = replace(total, array=array)
+    for step in reversed(outer):
+        if isinstance(step, View):
+            result = replace(step, array=result)
+    return result
+
+
+def _scaled(node: Node) -> Node | None:
+    """What ``node`` has in another order, or multiplied by a number."""
+    if isinstance(node, View):
+        return node.array if isinstance(node.step, Transpose) else None
+    if not isinstance(node, Apply) or node.op not in (NEGATIVE, MULTIPLY, DIVIDE):
+        return None
+    others = [a for a in node.args if not isinstance(a, Number)]
+    numbers = [abs(a.value) for a in node.args if isinstance(a, Number)]
+    if len(others) != 1 or (node.op is DIVIDE and others[0] is not node.args[0]):
+        return None
+    return others[0] if all(1 / _LARGEST < n < _LARGEST for n in numbers) else None
+
 
 _MOST_READ = 8  # arrays that the one kernel of joined sums reads
 _FACTORS = (Name, Number, View, Apply, Arange)  # no sums, nor what is an array before it is read

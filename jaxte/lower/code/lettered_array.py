@@ -9,8 +9,7 @@ from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lower.arrays import products
 from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Reshape, Transpose
-from jaxte.lower.arrays.views import Spread
+from jaxte.lower.arrays.views import ALL, Index, Pad, Range, Reshape, Spread, Transpose
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array
 

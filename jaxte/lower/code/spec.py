@@ -18,8 +18,7 @@ from jaxte.lang.operators import MULTIPLY
 from jaxte.lang.walk import substitute
 from jaxte.lower.arrays.elementwise import Apply, Name
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import Reshape
-from jaxte.lower.arrays.views import Broadcast
+from jaxte.lower.arrays.views import Broadcast, Reshape
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.sets.affine import normal
 

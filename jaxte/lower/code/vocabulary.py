@@ -10,7 +10,7 @@ from typing import Any
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Axis, Reducer
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import Step
+from jaxte.lower.arrays.views import Step
 from jaxte.lower.printing.printer import Printer
 from jaxte.tensors.tensor import Tensor
 

@@ -9,7 +9,7 @@ from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import views
 from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import (
+from jaxte.lower.arrays.views import (
     ALL,
     Entry,
     Index,

@@ -15,8 +15,7 @@ from jaxte.lower.arrays.data import Gather, Scatter
 from jaxte.lower.arrays.elementwise import Apply, Cast, Name, Number
 from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node, nodes_below
-from jaxte.lower.arrays.steps import Index, Reshape, Transpose
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import Index, Reshape, Transpose, View
 from jaxte.lower.code.lines import APART, FIRST, KEPT, REPLAYED, docstring_text, lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.data import FUNCTION, KERNEL, PALLAS, TRITON

@@ -16,8 +16,7 @@ from jaxte.lower.arrays.counts import bytes_of, elements
 from jaxte.lower.arrays.elementwise import Apply, Cast, Name
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below, replaced
 from jaxte.lower.arrays.products import Combined, Reduced
-from jaxte.lower.arrays.steps import Index, Pad, Reshape, Tile
-from jaxte.lower.arrays.views import Broadcast, Flip, View
+from jaxte.lower.arrays.views import Broadcast, Flip, Index, Pad, Reshape, Tile, View
 from jaxte.lower.code.vocabulary import SMALL, AnyStatement, Choice, Program, Statement
 from jaxte.lower.cost.platforms import Platform
 from jaxte.tensors.tensor import Tensor

@@ -11,8 +11,7 @@ from jaxte.lang.budget import bounded
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lang.rules import applied
-from jaxte.lower.apart.graph import with_differences_apart
-from jaxte.lower.apart.mirrored import with_mirrored_sums
+from jaxte.lower.apart.graph import with_differences_apart, with_mirrored_sums
 from jaxte.lower.arrays.data import Call as FunctionCall
 from jaxte.lower.arrays.data import Output
 from jaxte.lower.arrays.elementwise import Name
@@ -51,10 +50,9 @@ from jaxte.lower.rules.gather import gather_value
 from jaxte.lower.rules.powers import whole_power
 from jaxte.lower.rules.reduce import reduce_value
 from jaxte.lower.rules.select import select_value
-from jaxte.lower.tiles.costs import with_costs
 from jaxte.lower.tiles.planner import tiling
 from jaxte.lower.tiles.sizes import TILES
-from jaxte.lower.tiles.tiling import Tiles, Tiling
+from jaxte.lower.tiles.tiling import Tiles, Tiling, with_costs
 from jaxte.lower.tiles.write import Writer, Written, tile_statements
 from jaxte.lower.tiles.write_kernel import kernel_statements
 from jaxte.planning.indices.known import Known

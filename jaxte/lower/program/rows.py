@@ -12,12 +12,10 @@ from difflib import get_close_matches
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.rules import Rule
 from jaxte.lower.apart.differences import APART, SQUARES
-from jaxte.lower.apart.mirrored import MIRRORED
+from jaxte.lower.apart.graph import MIRRORED
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.conv.candidates import GROUPED
-from jaxte.lower.forms.pieces.interleaved import INTERLEAVED
-from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.across.computed_once import with_shared_products
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
@@ -30,6 +28,8 @@ from jaxte.lower.rules.excluded_points import MASKED
 from jaxte.lower.rules.extremum_passes import EACH
 from jaxte.lower.rules.form_table import FAMILIES
 from jaxte.lower.rules.gather import GATHER
+from jaxte.lower.rules.interleaved import INTERLEAVED
+from jaxte.lower.rules.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.tiles.band_matrices import BLOCKS
 from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 from jaxte.lower.tiles.tiling import Tiling

@@ -27,9 +27,8 @@ from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import is_expensive
 from jaxte.lower.program.laid_out import laid_out_bytes
 from jaxte.lower.program.remedies import IN_PARTS, IN_TILES, cause_and_remedy
-from jaxte.lower.tiles.costs import loop_of
 from jaxte.lower.tiles.sizes import overlaps
-from jaxte.lower.tiles.tiling import Tiles
+from jaxte.lower.tiles.tiling import Tiles, loop_of
 from jaxte.meaning.cost import told_by_data
 from jaxte.meaning.points import share_together
 from jaxte.sets.intervals import extent

@@ -28,8 +28,7 @@ from jaxte.lang.walk import postorder, substitute
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.products import Einsum
-from jaxte.lower.arrays.steps import Entry, Index, Range
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import Entry, Index, Range, View
 from jaxte.lower.code.lines import Names
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
 from jaxte.lower.views.condition_box import box_of

@@ -1,8 +1,12 @@
-"""Sums over the positions of a loop that are the same one read at several places, as that one.
+"""Reductions over the positions of a loop that are there already under another name, as those.
 
     dp[i, j] = (sum over t of du[t, i, j - 1]) - (sum over t of du[t, i, j + 1])        S[i, j] = sum over t of du[t, i, j]
 
 The adjoint of what each step reads at several places is such sums. As one, it is added up once, by the loop itself where that takes less time.
+
+    m[i] = max over k of f(x[i, k]),   held[i, k] = f(x[i, k]),   best[i] = max over k of held[i, k]
+
+An adjoint that holds elements asks which of them are equal to ``best``, whose bits are those of the held elements. Where a program needs both and has neither, ``m`` is ``best``.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.autodiff.terms.beside import all_beside
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
@@ -18,6 +23,8 @@ from jaxte.lower.recurrences.finals import Changed, changes
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.index_forms import is_index
 from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.shapes import same_extent
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -91,3 +98,22 @@ def _placed(node: Reduce, canonical: dict[tuple[object, ...], Axis]) -> _Placed 
     body = Reduce(node.reducer, exprs, reduced, where, node.position)
     axes = tuple(own.values())
     return _Placed(axes, body, tuple(own)) if all(among(a, axes) for a in free_axes(body)) else None
+
+
+def found_again(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:
+    """What stands for such extrema, and for their readers. The arguments are those of ``within_loops``."""
+    own = [t for t in order if t not in given]
+    there = frozenset(own)
+    found: Changed = {}
+    for tensor in own:
+        if isinstance(tensor, Compute) and isinstance(tensor.body, Reduce) and tensor not in results:
+            best = all_beside(tensor).get("best")
+            if best in there and best is not None and _is_alike(tensor, best):
+                found[tensor] = best
+    known = {t: best for t, best in found.items() if found.keys().isdisjoint(topological_order([best]))}
+    return changes(own, lambda tensor, _: tensor.body, {}, known=known) if known else {}
+
+
+def _is_alike(tensor: Compute, best: Compute) -> bool:
+    """Whether both have the same axes: elements that do not differ along one of them are held without it."""
+    return tensor.ndim == best.ndim and all(map(same_extent, tensor.shape, best.shape))

@@ -12,8 +12,7 @@ from jaxte.lower.arrays.data import DynamicIndex, DynamicSlice, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Transpose
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Transpose, View
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
 from jaxte.lower.recurrences.frames import taken_before

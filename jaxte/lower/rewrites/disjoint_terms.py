@@ -3,7 +3,7 @@
 ``select(i < 2, a, 0) + select(i == 2, b, 0)`` is one: the adjoint of a tensor that is read in several rows, ``W[0, k]``, ``W[1, k]``. Each term is zero
 outside of its own rows, so that nothing has to be added. ``select(i % 2 == 0, a, 0) + select(i % 2 == 1, b, 0)`` is a choice among residues: the adjoint of
 a tensor that is read at strided positions, ``x[2 * i]`` and ``x[2 * i + 1]``, on several axes at once. What is chosen among all residues is written side by
-side (``forms/pieces/interleaved.py``), where a sum has zeros put between the elements of each term first. A term that stands everywhere, and is read at the
+side (``rules/interleaved.py``), where a sum has zeros put between the elements of each term first. A term that stands everywhere, and is read at the
 quotient, ``cos(a[i // 2])``, is one of each of them.
 """
 

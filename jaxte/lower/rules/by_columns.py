@@ -32,8 +32,7 @@ from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.elementwise import Apply, Kept, Name
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
-from jaxte.lower.arrays.steps import ALL, Index, Pad, Roll, Tile
-from jaxte.lower.arrays.views import Broadcast, View
+from jaxte.lower.arrays.views import ALL, Broadcast, Index, Pad, Roll, Tile, View
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value

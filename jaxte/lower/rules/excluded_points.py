@@ -27,8 +27,7 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.match.empty_sums import points_shadow, spoils
 from jaxte.lower.rules.by_columns import reduced_call
 from jaxte.lower.views.condition_box import box_of, usable
-from jaxte.lower.views.overlaps import overlaps
-from jaxte.lower.views.scope import Scope
+from jaxte.lower.views.scope import Scope, overlaps
 from jaxte.sets.intervals import known, surely_inside
 from jaxte.sets.isl_text import is_decidable
 

@@ -22,11 +22,10 @@ from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.conv import candidates as conv
 from jaxte.lower.forms.conv.lines import candidates as toeplitz
 from jaxte.lower.forms.conv.recognise import match_convolution
-from jaxte.lower.forms.data import masked_products as masked
 from jaxte.lower.forms.data import scatters as scatter
-from jaxte.lower.forms.data.masked_products import recognise_mask
 from jaxte.lower.forms.data.recognise import FORMS as SCATTERS
 from jaxte.lower.forms.data.recognise import recognise_scatter
+from jaxte.lower.forms.data.scatters import recognise_mask
 from jaxte.lower.forms.scan import candidates as scan
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.window import candidates as window
@@ -111,7 +110,7 @@ FAMILIES = (
         alone=True,
     ),
     Family(
-        "masked", _is_chosen_by_data, recognise_mask, masked.mask_candidates, (masked.MASKED,), alone=True
+        "masked", _is_chosen_by_data, recognise_mask, scatter.mask_candidates, (scatter.MASKED,), alone=True
     ),
     Family(
         "scan",

@@ -13,8 +13,7 @@ from jaxte.lower.arrays.elementwise import Kept, Typed, size
 from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import OPS, Combined, Position, identity_of
-from jaxte.lower.arrays.steps import Reshape
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import Reshape, View
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
@@ -27,8 +26,7 @@ from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
 from jaxte.lower.views.condition_box import condition_dims, cut, split_conditions
-from jaxte.lower.views.overlaps import overlapping
-from jaxte.lower.views.scope import Scope
+from jaxte.lower.views.scope import Scope, overlapping
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, known, nonnegative

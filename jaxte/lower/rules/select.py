@@ -21,14 +21,13 @@ from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, S
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.elementwise import Literal, Number, Typed
 from jaxte.lower.arrays.elementwise import Numbers as Rows
-from jaxte.lower.arrays.steps import Pad
-from jaxte.lower.arrays.views import Spread
+from jaxte.lower.arrays.views import Pad, Spread
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.forms.pieces.interleaved import interleaved_value
 from jaxte.lower.match.empty_sums import point_condition, spoils_outside
 from jaxte.lower.rules.form_table import recognised
+from jaxte.lower.rules.interleaved import interleaved_value
 from jaxte.lower.rules.pieces import boxes_of, concatenated, pieces_of
 from jaxte.lower.views.condition_box import Box, box_of, forms_of_condition, is_empty, split_conditions
 from jaxte.lower.views.scope import Scope

@@ -32,8 +32,7 @@ from jaxte.lower.rules.excluded_points import has_many_positions, may_be_masked
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.mixed_radix import digits_of, product_digits
-from jaxte.lower.views.overlaps import beside, overlapping, overlaps
-from jaxte.lower.views.scope import Scope
+from jaxte.lower.views.scope import Scope, beside, overlapping, overlaps
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute
 

@@ -11,8 +11,7 @@ from jaxte.lower.arrays.data import DynamicSlice, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Apply, Arange, Name, Number
 from jaxte.lower.arrays.loops import Carried, Joined, MapOver, Tuple
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad, Range, Reshape, Transpose
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import ALL, Entry, Index, Pad, Range, Reshape, Transpose, View
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jaxte.lang.expr import ONE, ZERO, Axis, Const, Expr, as_expr
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.text import text
-from jaxte.lower.arrays.steps import (
+from jaxte.lower.arrays.views import (
     ALL,
     Index,
     Only,

@@ -12,7 +12,7 @@ from math import prod
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lang.limits import FEW_ELEMENTS, MOST_LAID_OUT
-from jaxte.lower.arrays.steps import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose, shape_after
+from jaxte.lower.arrays.views import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose, shape_after
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view

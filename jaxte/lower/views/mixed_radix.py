@@ -13,7 +13,7 @@ from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.limits import FEW_POSITIONS
-from jaxte.lower.arrays.steps import Repeat, Reshape, Step, Tile, Transpose
+from jaxte.lower.arrays.views import Repeat, Reshape, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import lift, reorder, slice_steps

@@ -15,7 +15,7 @@ from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr, Var
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.steps import ALL, Index, Range, Roll, Step
+from jaxte.lower.arrays.views import ALL, Index, Range, Roll, Step
 from jaxte.lower.views.one_axis import nearer_end
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import dims_of, known

@@ -14,7 +14,7 @@ from itertools import chain
 from jaxte.lang.divisions import Remainder, division, divisions
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lang.graphs import among, place_of
-from jaxte.lower.arrays.steps import (
+from jaxte.lower.arrays.views import (
     ALL,
     Entry,
     Index,

@@ -7,6 +7,10 @@
 An equation may stand in ``where=``, in a choice between a value and nothing, or as a factor that is 0 or 1. For an axis of the reduction it is solved
 (:mod:`jaxte.algebra.data`), so that the reduction visits no other point; one for an axis of the result becomes a condition of the reduction,
 as which it is recognised.
+
+Conditions on data under which the one reader of a sum reads its elements come into the sum, if something in it may be infinite where they fail.
+``s[c, i] = sum over k where N[i, k] of w[k] * sqrt(x[c, k])`` of ``select(M[c, i], s[c, i], 0)`` reads the elements ``x[c, k]`` for which some ``i`` fulfils both conditions.
+As a product of matrices it would multiply the others by zeros.
 """
 
 from __future__ import annotations
@@ -14,11 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jaxte.algebra.data import Points, solve_data
+from jaxte.algebra.data_conditions import with_conditions_around
 from jaxte.algebra.product import Factor, multiplied, product_of
-from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Reduce, cast, conjunction, conjuncts
+from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import EQUAL, SELECT
-from jaxte.lang.walk import depends_on, postorder, reads_of
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
+from jaxte.tensors.bodies.contexts import guards_of
+from jaxte.tensors.shapes import as_extent, same_extent
+from jaxte.tensors.tensor import Compute, Tensor
 
 _BUILT_IN = ("sum", "prod", "max", "min")
 
@@ -97,3 +105,42 @@ def _tests(factor: Factor) -> list[Expr]:
     ):
         return conjuncts(expr.args[0])
     return []
+
+
+def bodies_where_read(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> dict[Tensor, Expr]:
+    """The sums of ``order`` under the conditions of the one read of them that there is."""
+    places: dict[Tensor, list[tuple[Compute, Read]]] = {}
+    for reader in order:
+        if isinstance(reader, Compute):
+            for read in reads_of(reader.body):
+                places.setdefault(read.tensor, []).append((reader, read))
+    number = {tensor: n for n, tensor in enumerate(order)}
+    found: dict[Tensor, Expr] = {}
+    for tensor in order:
+        own = places.get(tensor, ())
+        if not isinstance(tensor, Compute) or among(tensor, outputs) or len(own) != 1:
+            continue
+        if isinstance(tensor.body, Reduce) and reads_of(tensor.body.where) and tensor.override is None:
+            conditions = _conditions_at(tensor, *own[0], number)
+            body = with_conditions_around(tensor.body, conditions)
+            if body is not tensor.body:
+                found[tensor] = body
+    return found
+
+
+def _conditions_at(tensor: Compute, reader: Compute, read: Read, number: dict[Tensor, int]) -> list[Expr]:
+    """What holds of an element of ``tensor`` that ``read`` reads in the body of ``reader``, by what is computed before."""
+    table: dict[Expr, Expr] = {}
+    for index, own in zip(read.indices, tensor.axes, strict=True):
+        if not (isinstance(index, Axis) and index.lo is ZERO and same_extent(as_extent(index.hi), own.hi)):
+            return []
+        table[index] = own
+    if len(table) < len(tensor.axes):
+        return []
+    held = guards_of(reader.body, {read}).get(read, ())
+    return [
+        substitute(c, table)
+        for c in held
+        if all(a in table for a in free_axes(c))
+        and all(number.get(r.tensor, -1) < number[tensor] for r in reads_of(c))
+    ]

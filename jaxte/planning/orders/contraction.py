@@ -7,6 +7,21 @@ This is the elimination of variables that paths of einsum are made of, over inde
 is a tensor over the terms that are left when the summed axes are gone. Products of arrays at plain axes are left to ``jnp.einsum``, which has
 such a search of its own. Of 16-bit numbers, all sums but the last are kept in float32, so that the whole is rounded
 once, but where they have units of their own.
+
+What is computed of elements at one position that mixes axes is summed along whole dimensions of it first:
+
+    sum over b, i of d[b, i, i - j + n - 1]    is    sum over i of s[i, i - j + n - 1]    with    s[i, k] = sum over b of d[b, i, k]
+
+The gradient of a table of biases is such a sum: positions are turned into those of the table, by a mask or a copy of all of them, for each element of a batch. Summed
+first, they are so once.
+
+What choices do not depend on is summed inside of them, by products of matrices in place of a choice at every point:
+
+    sum over k, o of select(x[b, i] < k, -(g[b, o] * c[i, o, k]), g[b, o] * c[i, o, k]) where abs(x[b, i] - k) < 1
+    is   sum over k of select(x[b, i] < k, -1, 1) * T[b, i, k] where abs(x[b, i] - k) < 1   with   T[b, i, k] = sum over o of g[b, o] * c[i, o, k]
+
+The derivative of a function with kinks is such a choice. It has no value to give for ``o``, so ``o`` is summed first, and the choice is made of the results, a
+fraction of the points.
 """
 
 from __future__ import annotations
@@ -14,17 +29,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from jaxte.algebra.product import Product, multiplied, product_of
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, cast, conjunction
-from jaxte.lang.operators import EQUAL
-from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.algebra.product import (
+    Factor,
+    Product,
+    in_common,
+    is_zero,
+    may_be_infinite,
+    multiplied,
+    product_of,
+    without,
+)
+from jaxte.lang import dtypes
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction
+from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import LEVELS, MARGIN, SHORTEST_PRODUCT
+from jaxte.lang.operators import EQUAL, SELECT
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.planning.asked import intermediates
-from jaxte.planning.orders.batches import with_batches_first
-from jaxte.planning.orders.choices import summed_inside, with_shared_branches
 from jaxte.planning.orders.contraction_search import Search, Step, Sum, remaining, tensor_of
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import extent, reach
+from jaxte.sets.intervals import extent, known, reach
 from jaxte.tensors.reducers import builtin_reducer, is_rounded, with_wide_reads
 from jaxte.tensors.structure import PartialSum
 
@@ -128,3 +153,120 @@ def _written(search: Search, whole: Sum, steps: Sequence[Step], node: Reduce, na
             conjunction(current.conditions),
         )
     return value if value.dtype == node.dtype and not value.weak else cast(value, node.dtype)
+
+
+def with_batches_first(node: Reduce, name: str) -> Reduce:
+    """``node``, or a sum of the same elements of a partial sum, which is called after ``name``."""
+    reads = reads_of(*node.exprs)
+    if node.reducer.name != "sum" or not reads or node.exprs[0].dtype != node.dtype or node.exprs[0].reduces:
+        return node
+    read = reads[0]  # all that is computed is of elements at one position
+    if not all(
+        identical(r.indices, read.indices) and identical(r.tensor.shape, read.tensor.shape) for r in reads[1:]
+    ):
+        return node
+    alone = {n: a for n, a in enumerate(read.indices) if isinstance(a, Axis) and _is_alone(a, n, read, node)}
+    others = [i for n, i in enumerate(read.indices) if n not in alone]
+    if not alone or not any(len(free_axes(i)) > 1 for i in others) or not _gains(read, alone, node):
+        return node
+    axes = [Axis(f"p{n}", 0, e) for n, e in enumerate(read.tensor.shape) if n not in alone]
+    summed = {n: Axis(a.name, a.lo, a.hi, reduction=True) for n, a in alone.items()}
+    kept = iter(axes)
+    place = [summed[n] if n in summed else next(kept) for n in range(len(read.indices))]
+    element = substitute(node.exprs[0], {r: Read(r.tensor, place) for r in reads})
+    if any(not among(a, place) for a in free_axes(element)):
+        return node
+    label = "_".join(a.name for a in alone.values())
+    total = Reduce(node.reducer, (element,), tuple(summed.values()), TRUE)
+    left = tuple(a for a in node.axes if not among(a, list(alone.values())))
+    part = PartialSum(f"{name}_over_{label}", axes, total)
+    return Reduce(node.reducer, (Read(part, others),), left, node.where)
+
+
+def _is_alone(axis: Axis, place: int, read: Read, node: Reduce) -> bool:
+    """Whether ``axis`` is summed over, along the whole of its dimension, and nothing else depends on it."""
+    others = [i for n, i in enumerate(read.indices) if n != place]
+    size = read.tensor.shape[place]
+    return (
+        among(axis, node.axes)
+        and known(axis.lo) == 0
+        and isinstance(size, int)
+        and known(axis.extent) == size
+        and not any(depends_on(e, (axis,)) for e in (*others, node.where))
+    )
+
+
+def _gains(read: Read, alone: dict[int, Axis], node: Reduce) -> bool:
+    """Whether the tensor and what is left have fewer points than the sum."""
+    shape = read.tensor.shape
+    if not all(isinstance(e, int) for e in shape) or any(
+        known(a.extent) is None for a in (*free_axes(node), *node.axes)
+    ):
+        return False
+    costs = intermediates()
+    whole = prod(map(extent, (*free_axes(node), *node.axes)))
+    kept = prod(e for n, e in enumerate(shape) if n not in alone and isinstance(e, int))
+    first = prod(e for e in shape if isinstance(e, int)) + kept * costs.element + costs.loop
+    return whole >= MARGIN * (first + whole / prod(extent(a) for a in alone.values()))
+
+
+def with_shared_branches(product: Product) -> Product:
+    """``product`` with what all branches of a choice are multiplied by as factors beside it."""
+    found: list[Factor] = []
+    for factor in product.factors:
+        choice = factor.expr
+        if factor.inverse or not (isinstance(choice, Call) and choice.op is SELECT):
+            found.append(factor)
+            continue
+        found += _shared(choice, LEVELS)
+    return Product(tuple(found), product.guards)
+
+
+def _shared(choice: Call, deepest: int) -> list[Factor]:
+    """``choice`` as a product: what is left of it, and what its branches have in common."""
+    test, *branches = choice.args
+    parts = [_factors(branch, deepest - 1) for branch in branches]
+    if any(is_zero(branch) for branch in branches):
+        (rest,) = [p for branch, p in zip(branches, parts, strict=True) if not is_zero(branch)] or [[]]
+        shared = [f for f in rest if isinstance(f.expr, Read) and not may_be_infinite(f)]
+    else:
+        shared = [f for f in in_common(parts) if free_axes(f.expr)]
+    if not shared:
+        return [Factor(choice)]
+    left = [
+        branch if is_zero(branch) else multiplied(without(own, shared))
+        for branch, own in zip(branches, parts, strict=True)
+    ]
+    return [Factor(call(SELECT, test, *left)), *shared]
+
+
+def _factors(expr: Expr, deepest: int) -> list[Factor]:
+    found: list[Factor] = []
+    for factor in product_of(expr, whole=True).factors:
+        inner = factor.expr
+        nested = isinstance(inner, Call) and inner.op is SELECT and not factor.inverse and deepest > 0
+        found += _shared(inner, deepest) if nested and isinstance(inner, Call) else [factor]
+    return found
+
+
+def summed_inside(product: Product, node: Reduce) -> tuple[Axis, ...]:
+    """The axes of ``node`` that no choice of ``product`` depends on, if what is summed over them is a product of matrices; none otherwise."""
+    choices = [f.expr for f in product.factors if f.guard or _is_choice(f.expr)]
+    if not choices or not dtypes.is_inexact(node.dtype):
+        return ()
+    tests = [*choices, *product.guards]
+    inside = tuple(
+        a
+        for a in node.axes
+        if not depends_on(node.where, (a,)) and not any(depends_on(e, (a,)) for e in tests)
+    )
+    own = [f for f in product.factors if depends_on(f.expr, inside)]
+    if len(inside) in (0, len(node.axes)) or prod(map(extent, inside)) < SHORTEST_PRODUCT:
+        return ()
+    outer = {a for f in own for a in free_axes(f.expr)} - set(inside)
+    # each operand lacks an axis that another one has, so that what they are summed to is a product of matrices
+    return inside if own and all(outer - set(free_axes(f.expr)) for f in own) else ()
+
+
+def _is_choice(expr: Expr) -> bool:
+    return any(isinstance(n, Call) and n.op is SELECT for n in postorder(expr))

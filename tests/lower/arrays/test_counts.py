@@ -12,8 +12,7 @@ from jaxte.lower.arrays.elementwise import Apply, Name, Number
 from jaxte.lower.arrays.loops import Each, Parts, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution, Einsum, Reduced, ReduceWindow, Tensordot
-from jaxte.lower.arrays.steps import Index, Range, Transpose
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import Index, Range, Transpose, View
 from jaxte.sets.intervals import extent_of
 
 

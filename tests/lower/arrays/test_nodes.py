@@ -13,9 +13,8 @@ from jaxte.lower.arrays.elementwise import Apply, Full, Name, Number
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import ArrayError, Node
 from jaxte.lower.arrays.products import Einsum, Reduced
-from jaxte.lower.arrays.steps import ALL, NEW, Index, Pad, Range, Reshape, Transpose
 from jaxte.lower.arrays.verify import verify_node
-from jaxte.lower.arrays.views import Broadcast, View
+from jaxte.lower.arrays.views import ALL, NEW, Broadcast, Index, Pad, Range, Reshape, Transpose, View
 from jaxte.lower.body import evaluator
 from jaxte.lower.code.lines import verify_program
 from jaxte.lower.cost.policy import Policy

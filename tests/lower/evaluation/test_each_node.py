@@ -21,7 +21,7 @@ from jaxte.lower.arrays.elementwise import Apply, Full, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Parts, Tuple, loop
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.products import Reduced
-from jaxte.lower.arrays.steps import ALL, NEW, ONLY, Index, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
+from jaxte.lower.arrays.views import ALL, NEW, ONLY, Index, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
 from jaxte.lower.printing import printer
 from jaxte.lower.printing.data import FUNCTION
 from jaxte.lower.program.emit import BINOMIAL as BINOMIAL_TEXTS

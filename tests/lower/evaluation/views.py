@@ -9,7 +9,7 @@ import numpy as np
 from jaxte.lang.expr import Expr
 from jaxte.lower.arrays import views
 from jaxte.lower.arrays.node import ArrayError
-from jaxte.lower.arrays.steps import (
+from jaxte.lower.arrays.views import (
     Entry,
     Index,
     New,

@@ -10,7 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.expr import Expr
-from jaxte.lower.views import turned_digits
+from jaxte.lower.views import one_axis
 from jaxte.sets import tabulate
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import Compute, Tensor
@@ -87,8 +87,8 @@ def test_ends_follow_from_digits(monkeypatch) -> None:
     i = te.reduce_axis((0, 2**14), "i")
     turned = i + 4 - 8 * (i // 4 % 2)
     for index, ends in ((turned, (0, 2**14 - 1)), (3 - turned, (4 - 2**14, 3))):
-        assert turned_digits.ends_of_values(index) == ends
-        assert turned_digits.digits_of_values(index, i) is not None
+        assert one_axis.ends_of_values(index) == ends
+        assert one_axis.digits_of_values(index, i) is not None
     assert sum(asked) == 2 * 2**14 and max(asked) < 2**14
 
 

@@ -34,7 +34,7 @@ from jaxte.lower.arrays.elementwise import Apply, Name
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
-from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Reshape, Step, Transpose
+from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Pad, Range, Reshape, Step, Transpose
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lines import identifier
 from jaxte.lower.code.spec import Refusal

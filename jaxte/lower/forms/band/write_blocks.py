@@ -24,7 +24,7 @@ from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lang.limits import MARGIN
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import Pad
+from jaxte.lower.arrays.views import Pad
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum, letters_of
 from jaxte.lower.forms.band.spec import (

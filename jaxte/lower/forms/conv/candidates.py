@@ -21,6 +21,15 @@ from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of, groups_of, groups_source
 from jaxte.lower.forms.conv.lines.candidates import fourier_candidates, toeplitz_candidates
 from jaxte.lower.forms.conv.one_pass import TapSumsSpec, recognise_tap_sums, tap_sums_source
+from jaxte.lower.forms.conv.one_product import (
+    RowProducts,
+    recognise_two_stacks,
+    row_products_of,
+    row_products_source,
+    row_products_work,
+    two_stacks_source,
+    two_stacks_work,
+)
 from jaxte.lower.forms.conv.per_image import (
     Image,
     held_bytes,
@@ -31,9 +40,7 @@ from jaxte.lower.forms.conv.per_image import (
     kernel_source,
 )
 from jaxte.lower.forms.conv.recognise import Matched
-from jaxte.lower.forms.conv.rows import RowProducts, row_products_of, row_products_source, row_products_work
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
-from jaxte.lower.forms.conv.two_stacks import recognise_two_stacks, two_stacks_source, two_stacks_work
 from jaxte.lower.forms.conv.write import (
     Classes,
     classes_source,

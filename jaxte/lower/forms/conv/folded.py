@@ -25,8 +25,7 @@ from jaxte.lang.limits import LONGEST_UNROLLED, MOST_PARTS
 from jaxte.lower.arrays.elementwise import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, Parts, Stacked, loop
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
-from jaxte.lower.arrays.views import Spread
+from jaxte.lower.arrays.views import ALL, Index, Pad, Range, Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, moving
 from jaxte.lower.code.spec import Refusal

@@ -28,8 +28,7 @@ from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Type
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
-from jaxte.lower.arrays.steps import ALL, Entry, Index, Pad
-from jaxte.lower.arrays.views import Spread
+from jaxte.lower.arrays.views import ALL, Entry, Index, Pad, Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Array, Finish, OfTwo, Refusal, array

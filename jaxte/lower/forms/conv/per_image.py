@@ -26,8 +26,7 @@ from jaxte.lower.arrays.elementwise import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Joined, MapOver, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Tensordot
-from jaxte.lower.arrays.steps import ALL, Index, Pad, Range
-from jaxte.lower.arrays.views import Spread
+from jaxte.lower.arrays.views import ALL, Index, Pad, Range, Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Refusal, on_names

@@ -27,8 +27,7 @@ from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.loops import Choices, Each, Stacked
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Convolution
-from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape, Step, Transpose
-from jaxte.lower.arrays.views import Flip, Spread
+from jaxte.lower.arrays.views import ALL, Flip, Index, Range, Reshape, Spread, Step, Transpose
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.spec import ConvolutionSpec

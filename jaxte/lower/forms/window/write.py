@@ -24,8 +24,7 @@ from jaxte.lower.arrays.elementwise import Kept, Name, Typed
 from jaxte.lower.arrays.loops import Each, Folded, Loop, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import OPS, ReduceWindow, combined, filled, identity_of
-from jaxte.lower.arrays.steps import ALL, Index, Range
-from jaxte.lower.arrays.views import Spread, View
+from jaxte.lower.arrays.views import ALL, Index, Range, Spread, View
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.forms.window.recognise import WindowDim, WindowSpec
 from jaxte.sets.affine import normal

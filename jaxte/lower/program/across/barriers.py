@@ -13,8 +13,7 @@ from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number
 from jaxte.lower.arrays.loops import MapOver, Sums
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Combined, Convolution, Cumulative, Einsum, ReduceWindow
-from jaxte.lower.arrays.steps import Index, Pad, Reshape, Transpose
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import Index, Pad, Reshape, Transpose, View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, with_sources
 
 _BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)

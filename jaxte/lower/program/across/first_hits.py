@@ -38,8 +38,8 @@ from jaxte.lang.limits import MOST_TERMS
 from jaxte.lang.operators import AND, EQUAL, FLOOR_DIVIDE, NOT, OR, SELECT
 from jaxte.lang.walk import depends_on, nodes_outside, substitute
 from jaxte.lower.cost.policy import ANY, Policy
-from jaxte.lower.forms.pieces.interleaved import INTERLEAVED
 from jaxte.lower.forms.window.unrolled import numbered_conditions
+from jaxte.lower.rules.interleaved import INTERLEAVED
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, nonnegative_forms

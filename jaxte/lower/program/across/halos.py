@@ -23,8 +23,7 @@ from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import Node, nodes_below, rewritten
-from jaxte.lower.arrays.steps import Roll
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import Roll, View
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
 from jaxte.sets.piecewise_affine import Neighbour, Piece, PiecewiseAffine, neighbour

@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.lower.arrays.elementwise import Kept, Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
-from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Pad, Range, View
 from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Statement, with_sources
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known

@@ -16,8 +16,7 @@ from jaxte.lang.dtypes import is_float
 from jaxte.lang.operators import ABS, MULTIPLY, POWER, SUBTRACT
 from jaxte.lower.arrays.elementwise import Apply, Number
 from jaxte.lower.arrays.node import Node, nodes_below, rewritten
-from jaxte.lower.arrays.steps import Index, Range
-from jaxte.lower.arrays.views import View
+from jaxte.lower.arrays.views import Index, Range, View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.sets.intervals import known
 

@@ -18,8 +18,7 @@ from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays.data import CLIP, FILL, Gather
 from jaxte.lower.arrays.elementwise import Apply, Cast, Name, Number, size
 from jaxte.lower.arrays.node import Node, nodes_below
-from jaxte.lower.arrays.steps import ALL, NEW, Index
-from jaxte.lower.arrays.views import Broadcast, View
+from jaxte.lower.arrays.views import ALL, NEW, Broadcast, Index, View
 from jaxte.lower.code.lines import Names
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 

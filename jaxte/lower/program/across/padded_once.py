@@ -27,8 +27,8 @@ from jaxte.lower.match.index_terms import decompose, is_injective
 from jaxte.lower.program.across.barriers import behind_barrier
 from jaxte.lower.rules.select import literal_of
 from jaxte.lower.views.condition_box import box_of
+from jaxte.lower.views.one_axis import ends_of_values
 from jaxte.lower.views.scope import Scope, Widths
-from jaxte.lower.views.turned_digits import ends_of_values
 from jaxte.sets.affine import Linear, linear
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index

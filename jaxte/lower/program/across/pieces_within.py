@@ -20,11 +20,11 @@ from jaxte.lang.rules import applied
 from jaxte.lang.walk import reads_data, reads_of, substitute
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.forms.pieces.peeled_edges import peeled
 from jaxte.lower.program.across.computed_once import read_by_one
 from jaxte.lower.program.across.padded_once import padded_in
 from jaxte.lower.rewrites.rewrite import Place
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
+from jaxte.lower.rules.peeled_edges import peeled
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.views.scope import Scope, Widths
 from jaxte.tensors.tensor import Compute, Tensor

@@ -29,8 +29,7 @@ from jaxte.lower.arrays.elementwise import Apply, Arange, Number, Typed, number
 from jaxte.lower.arrays.loops import Each, Stacked
 from jaxte.lower.arrays.node import Node, rewritten
 from jaxte.lower.arrays.products import ReduceWindow
-from jaxte.lower.arrays.steps import ALL, NEW, Entry, Index, Pad, Range, Repeat, Reshape
-from jaxte.lower.arrays.views import Spread, View
+from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Pad, Range, Repeat, Reshape, Spread, View
 from jaxte.sets.intervals import known
 
 _MOST_BETWEEN = 4  # arrays that alternate, each of which all others are padded for

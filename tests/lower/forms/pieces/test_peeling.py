@@ -15,9 +15,9 @@ import jaxte as te
 from jaxte.bridge.primitive.module import load
 from jaxte.lower.code.lines import sources_of
 from jaxte.lower.cost.policy import ANY, Policy
-from jaxte.lower.forms.pieces.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
+from jaxte.lower.rules.peeled_edges import PEELED, SURROUNDED
 from tests.agreement import compiled_run
 from tests.lowered import arrays_for, inputs_of, program_of
 from tests.xla_counts import Fused

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from jaxte.lower.program.kept.budget import Choice, Choices, best_choice, smallest_choice
+from jaxte.lower.program.recomputation import Choice, Choices, best_choice, smallest_choice
 
 
 def every_choice(choices: Choices) -> list[tuple[int, int]]:

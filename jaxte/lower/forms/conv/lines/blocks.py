@@ -32,7 +32,7 @@ from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Joined, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
-from jaxte.lower.arrays.steps import ALL, Index, Pad, Range, Tile
+from jaxte.lower.arrays.views import ALL, Index, Pad, Range, Tile
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum
 from jaxte.lower.code.spec import Refusal

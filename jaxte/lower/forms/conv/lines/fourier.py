@@ -19,7 +19,7 @@ from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Fourier
-from jaxte.lower.arrays.steps import ALL, Index, Range
+from jaxte.lower.arrays.views import ALL, Index, Range
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import Shaped, einsum
 from jaxte.lower.code.spec import Array, Finish, Refusal, array

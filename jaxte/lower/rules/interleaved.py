@@ -23,7 +23,7 @@ from jaxte.lang.limits import MOST_TERMS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
-from jaxte.lower.arrays.steps import ALL, Index, Range, Reshape, Step
+from jaxte.lower.arrays.views import ALL, Index, Range, Reshape, Step
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value

@@ -34,7 +34,7 @@ from jaxte.lower.body.statements import name_of
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import Policy, signature
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.pieces.interleaved import is_interleaved
+from jaxte.lower.rules.interleaved import is_interleaved
 from jaxte.lower.views.interior import Cuts, interior_cuts
 from jaxte.lower.views.scope import Scope, Widths, is_inside
 from jaxte.sets.intervals import extent_of, known

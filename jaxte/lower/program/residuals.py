@@ -15,7 +15,7 @@ from jaxte.lang.graphs import among, reached
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.binomial import computed_again
 from jaxte.lower.cost.policy import AUTO, DEFAULT, Policy
-from jaxte.lower.program.kept.recomputation import chosen_residuals, needed_for, sum_text
+from jaxte.lower.program.recomputation import chosen_residuals, needed_for, sum_text
 from jaxte.lower.recurrences.replays import kept_of, position_bytes
 from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.tiles.sizes import Large

@@ -1,1 +1,0 @@
-"""A tensor in pieces."""
