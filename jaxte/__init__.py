@@ -181,8 +181,8 @@ from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 if TYPE_CHECKING:
     from jaxte import draw, ops, testing
-    from jaxte.bridge.tuning.tuning import Tuning, autotune
-    from jaxte.bridge.tuning.tuning_file import load_tuning
+    from jaxte.bridge.tuning import Tuning, autotune
+    from jaxte.bridge.tuning_file import load_tuning
     from jaxte.joining import concatenate, stack
     from jaxte.testing import compare
 
@@ -235,9 +235,9 @@ _LATER = {
     "draw": "jaxte.draw",
     "stack": "jaxte.joining",
     "concatenate": "jaxte.joining",
-    "autotune": "jaxte.bridge.tuning.tuning",
-    "Tuning": "jaxte.bridge.tuning.tuning",
-    "load_tuning": "jaxte.bridge.tuning.tuning_file",
+    "autotune": "jaxte.bridge.tuning",
+    "Tuning": "jaxte.bridge.tuning",
+    "load_tuning": "jaxte.bridge.tuning_file",
 }
 
 

@@ -31,8 +31,8 @@ import jax.numpy as jnp  # noqa: E402
 import jaxte as te  # noqa: E402
 from harness.case import CORPUS, JAXTE, SUITE, load, names  # noqa: E402
 from harness.inputs import draw  # noqa: E402
+from jaxte.bridge import tuning  # noqa: E402
 from jaxte.bridge.functions.evaluate import as_function  # noqa: E402
-from jaxte.bridge.tuning import tuning  # noqa: E402
 
 AT_ONCE, TURNS, MOST_BYTES, ROUNDS = 8, 16, 2**31, 7
 MOST_SECONDS = 0.2  # of one form as it is estimated; what is slower is not timed

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 
-from jaxte.algebra.like_terms import alike, term_of, with_one_number
 from jaxte.algebra.product import is_zero
-from jaxte.algebra.sums import addends
+from jaxte.algebra.sums import addends, alike, term_of, with_one_number
 from jaxte.lang.expr import Axis, Call, Const, Expr, call
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, with_indices

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from jaxte.lang import dtypes
+from jaxte.lang.dtypes import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
 from jaxte.lang.errors import DefinitionError, DtypeError, IndexExpressionError, TruthValueError
 from jaxte.lang.graphs import NOTHING, free_in
 from jaxte.lang.interning import Scalar, intern, references
-from jaxte.lang.numbers import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
 from jaxte.lang.operators import (
     AND,
     COMPARISONS,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.algebra.like_terms import alike, with_one_number
+from jaxte.algebra.sums import alike, with_one_number
 from jaxte.lang.expr import Const, Expr
 
 X, Y = te.placeholder((4,), name="x"), te.placeholder((4,), name="y")

@@ -16,9 +16,9 @@ from math import prod
 
 from jaxte.algebra.data import Points, solve_data
 from jaxte.algebra.data_conditions import without_implied
-from jaxte.algebra.like_terms import with_common_factor, with_shared_factor
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.simplify import factors_outside, simplify_reads
+from jaxte.algebra.sums import with_common_factor, with_shared_factor
 from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, scaled, times
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import guarded

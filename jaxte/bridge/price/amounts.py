@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from math import log2, prod
 
-from jaxte.bridge.price import kinds
+from jaxte.bridge.price import operations
 from jaxte.bridge.price.loops import Loop, read_by
 from jaxte.bridge.price.operations import Operation
 from jaxte.lower.cost.paces import Paces
@@ -24,11 +24,11 @@ _NAMES = frozenset(Paces.__dataclass_fields__)
 _KINDS = {
     name: kind
     for kind, names in (
-        ("cheap", kinds.CHEAP),
-        ("division", kinds.DIVISIONS),
-        ("exponential", kinds.EXPONENTIALS),
-        ("power", kinds.POWERS),
-        ("branch", kinds.JOINS | {"pad"}),
+        ("cheap", operations.CHEAP),
+        ("division", operations.DIVISIONS),
+        ("exponential", operations.EXPONENTIALS),
+        ("power", operations.POWERS),
+        ("branch", operations.JOINS | {"pad"}),
         ("gathered", {"gather"}),
         ("turned", {"transpose"}),
     )
@@ -57,7 +57,7 @@ def seconds(amounts: Amounts, paces: Paces) -> float:
 def of_loop(loop: Loop) -> Amounts:
     """A loop: what each operation in it computes, what is read and written, and whether its elements are tested for where they come from."""
     tests = sum(
-        loop.written[own] for own in loop.times if own.name in kinds.BRANCHES and own is not loop.root
+        loop.written[own] for own in loop.times if own.name in operations.BRANCHES and own is not loop.root
     )
     found: Amounts = {}
     for own, count in loop.times.items():
@@ -66,18 +66,18 @@ def of_loop(loop: Loop) -> Amounts:
             continue
         name = _kind(own, tests > 1)
         if name:
-            amount = _reduced_by(own, count) if own.name in kinds.REDUCTIONS else count
+            amount = _reduced_by(own, count) if own.name in operations.REDUCTIONS else count
             found[name] = found.get(name, 0.0) + amount
     read: dict[int, float] = {}
     moved = loop.root.made.item * loop.times[loop.root]
     for own, n, array in loop.reads():
-        if own.name == kinds.UPDATE and n == 0:
+        if own.name == operations.UPDATE and n == 0:
             in_place = _is_written_into(array.maker) and len(array.readers) == 1
             moved += 0 if in_place else 2 * array.bytes
         else:
             most = min(read_by(own, n, loop.times[own]), array.size)
             read[id(array)] = max(read.get(id(array), 0.0), array.item * most)
-    if loop.root.name in kinds.VIEWS and len(loop.times) == 1:
+    if loop.root.name in operations.VIEWS and len(loop.times) == 1:
         return {}
     if loop.is_routine and not read:
         return {"start": 1.0}  # of repeated numbers, which is known
@@ -85,10 +85,10 @@ def of_loop(loop: Loop) -> Amounts:
 
 
 def _kind(own: Operation, tested: bool) -> str:
-    if own.name in kinds.REDUCTIONS:
+    if own.name in operations.REDUCTIONS:
         rank = len(own.inputs[0].shape)
         return "row" if rank and rank - 1 in own.params.get("axes", ()) else "column"
-    return "tested" if tested and own.name in kinds.CHEAP else _KINDS.get(own.name, "")
+    return "tested" if tested and own.name in operations.CHEAP else _KINDS.get(own.name, "")
 
 
 def _reduced(own: Operation) -> Amounts:
@@ -110,7 +110,7 @@ def _reduced_by(own: Operation, count: float) -> float:
 
 
 def _is_written_into(maker: Operation | None) -> bool:
-    return maker is not None and maker.name in (kinds.UPDATE, "broadcast_in_dim", kinds.APART)
+    return maker is not None and maker.name in (operations.UPDATE, "broadcast_in_dim", operations.APART)
 
 
 def of_routine(own: Operation) -> Amounts:

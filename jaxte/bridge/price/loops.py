@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from jaxte.bridge.price.kinds import (
+from jaxte.bridge.price.operations import (
     BY_ROUTINE,
     DEAR,
     FOR_EACH,
@@ -23,8 +23,9 @@ from jaxte.bridge.price.kinds import (
     TAKEN_BY_ROUTINE,
     UPDATE,
     VIEWS,
+    Array,
+    Operation,
 )
-from jaxte.bridge.price.operations import Array, Operation
 
 _MOST_WRITTEN = 15  # copies of an operation in the text of one loop
 _LEAST_REDUCED = 4096  # elements, of more of which floats are reduced by a routine

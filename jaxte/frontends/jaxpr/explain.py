@@ -13,9 +13,8 @@ from jax.extend import source_info_util
 from jaxte.bridge.compiled.explain import Explanation, explain_graph
 from jaxte.frontends.jaxpr.gains.gains import SHIFTS
 from jaxte.frontends.jaxpr.gains.worth import levels
-from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Region
+from jaxte.frontends.jaxpr.plan.items import Inner, Measured, Plan, Priced, Region
 from jaxte.frontends.jaxpr.plan.loops import Loop
-from jaxte.frontends.jaxpr.plan.measured import Measured, Priced
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Equation
 from jaxte.lang.checks import counted
 

@@ -16,8 +16,7 @@ from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, n
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.gains import MOVES, reads_small_table
 from jaxte.frontends.jaxpr.gains.sums import elements
-from jaxte.frontends.jaxpr.plan.items import Plan
-from jaxte.frontends.jaxpr.plan.measured import Priced
+from jaxte.frontends.jaxpr.plan.items import Plan, Priced
 from jaxte.frontends.jaxpr.plan.moving import Wanted
 from jaxte.frontends.jaxpr.plan.plan import Planner, Read
 from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equation

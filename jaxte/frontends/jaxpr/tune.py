@@ -16,9 +16,8 @@ import jax
 import numpy as np
 
 from jaxte.bridge.price.programs import with_gradient
-from jaxte.bridge.tuning.tuning_file import Choices, kept_choices, save_choices
-from jaxte.frontends.jaxpr.plan.items import Plan
-from jaxte.frontends.jaxpr.plan.measured import Measured, Place
+from jaxte.bridge.tuning_file import Choices, kept_choices, save_choices
+from jaxte.frontends.jaxpr.plan.items import Measured, Place, Plan
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.run import evaluate

@@ -9,10 +9,17 @@ import numpy as np
 
 from jaxte.lang import expr
 from jaxte.lang.checks import wants_arguments
-from jaxte.lang.dtypes import DtypeLike, dtype_name, is_complex, is_inexact, is_integer
+from jaxte.lang.dtypes import (
+    DtypeLike,
+    dtype_name,
+    is_complex,
+    is_inexact,
+    is_integer,
+    number_of,
+    plain_number,
+)
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr
-from jaxte.lang.numbers import number_of, plain_number
 from jaxte.lang.operators import AnnotatedArray, Operand
 
 __all__ = ["const", "cast"]

@@ -21,18 +21,15 @@ from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Progr
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.chains import chained
 from jaxte.lower.printing.printer import Printer
-from jaxte.lower.program.across.alike_parts import with_alike_parts_in_loops
 from jaxte.lower.program.across.barriers import behind_barrier, held, keep_padded, with_calls, without_barrier
 from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
 from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
 from jaxte.lower.program.across.halos import with_rolls_chosen
 from jaxte.lower.program.across.idle_pads import without_idle_pads
-from jaxte.lower.program.across.masked_once import with_masked_once
 from jaxte.lower.program.across.materialised import materialised
-from jaxte.lower.program.across.opposites import with_opposites
-from jaxte.lower.program.across.outside_rows import with_rows_multiplied
+from jaxte.lower.program.across.once_within import with_alike_parts_in_loops, with_masked_once, with_opposites
+from jaxte.lower.program.across.outside_rows import unread_points, with_rows_multiplied
 from jaxte.lower.program.across.padded_once import keep_apart
-from jaxte.lower.program.across.unread_points import unread_points
 from jaxte.lower.program.across.without_copies import (
     with_ends_chosen,
     with_pads_between,

@@ -19,9 +19,8 @@ from jaxte.lower.forms.conv.candidates import GROUPED
 from jaxte.lower.program.across.computed_once import with_shared_products
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
-from jaxte.lower.program.across.pieces_within import with_pieces_within
+from jaxte.lower.program.across.pieces_within import with_pieces_within, with_windows_within
 from jaxte.lower.program.across.segments import with_segments
-from jaxte.lower.program.across.windows_within import with_windows_within
 from jaxte.lower.rewrites.gather_layout import LAID_OUT
 from jaxte.lower.rewrites.table import REWRITES
 from jaxte.lower.rules.excluded_points import MASKED

@@ -29,9 +29,8 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import expensive_calls, points
 from jaxte.lower.recurrences.finals import Changed, bytes_of_any, changes, finals_only, made_in_steps, renewed
 from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
+from jaxte.lower.recurrences.over_positions import found_again, rows_in_loops, shared_sums
 from jaxte.lower.recurrences.replays import kept_in, replays
-from jaxte.lower.recurrences.rows import rows_in_loops
-from jaxte.lower.recurrences.shared_sums import found_again, shared_sums
 from jaxte.lower.recurrences.slanted import straightened
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal

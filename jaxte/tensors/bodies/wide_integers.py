@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jaxte.lang.dtypes import INTEGER_LIMITS
+from jaxte.lang.dtypes import INTEGER_FOLDS, INTEGER_LIMITS
 from jaxte.lang.errors import DtypeError
 from jaxte.lang.expr import FALSE, TRUE, Call, Const, Expr, Read, Reduce
-from jaxte.lang.numbers import INTEGER_FOLDS
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import nodes_outside, postorder
 from jaxte.sets.index_forms import is_index

@@ -17,11 +17,10 @@ from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.functions import check_result, evaluated
 from jaxte.tensors.compute import defined
-from jaxte.tensors.recurrences.inits import begun, number_of, with_values
 from jaxte.tensors.recurrences.inner import Around, Inner, with_whole
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.recurrences.products import lags_of, unrolled, with_products
-from jaxte.tensors.recurrences.starts import guarded_read
+from jaxte.tensors.recurrences.starts import begun, guarded_read, number_of, with_values
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.shapes import Shape, check_shape, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, new_axes

@@ -1,17 +1,23 @@
-"""The values of states before the first position: what a recurrence begins with."""
+"""The values of states before the first position: what a recurrence begins with, numbers and arrays as a user gives them, which are Tensors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from jaxte.lang.expr import Call, Const, Expr, Read, as_expr, call
+from jaxte.lang import dtypes
+from jaxte.lang.checks import described
+from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
+from jaxte.lang.expr import Call, Const, Expr, Read, as_expr, call, cast
 from jaxte.lang.operators import SELECT
+from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import linear_or_none
+from jaxte.tensors.bodies.functions import check_result
 from jaxte.tensors.recurrences.earlier import is_zero, same_condition
 from jaxte.tensors.recurrences.node import Recurrence, State
-from jaxte.tensors.tensor import Tensor
+from jaxte.tensors.tensor import Tensor, of_array
 
 
 @dataclass
@@ -105,3 +111,33 @@ def _inside(read: Read, place: int, reverse: bool) -> Expr:
 def _shift(state: Tensor, before: Tensor, place: int, reverse: bool) -> Expr:
     """How far the positions of ``before`` are from those of ``state``."""
     return -as_expr(state.shape[place]) if reverse else as_expr(before.shape[place])
+
+
+def with_values(init: Any, name: str) -> Any:
+    """``init``, an array of numbers as a Tensor."""
+    is_array = (
+        hasattr(init, "__array__") and not isinstance(init, (Tensor, Expr)) and getattr(init, "ndim", 0) > 0
+    )
+    return of_array(init, f"{name}_init") if is_array else init
+
+
+def number_of(init: Any, state: State) -> Expr:
+    try:
+        return check_result(init, state.name)
+    except DefinitionError:
+        raise ArgumentError(
+            f"init of {state.name} is {described(init)}; give a number, a function of the other axes, an array or a Tensor; of several tensors a tuple, "
+            "one for each"
+        ) from None
+
+
+def begun(value: Expr, state: State) -> Expr:
+    """What stands before the first position in the dtype of ``state``, unless that would lose a fraction."""
+    number = value.value if isinstance(value, Const) else None
+    is_whole = isinstance(number, float) and number.is_integer()
+    if dtypes.is_inexact(value.dtype) and not dtypes.is_inexact(state.dtype) and not is_whole:
+        raise DtypeError(
+            f"init of {state.name} is `{text(value)}` of dtype {value.dtype}, {state.name} is {state.dtype}; cast init with te.cast, or give a "
+            "floating dtype"
+        )
+    return cast(value, state.dtype)

@@ -25,8 +25,7 @@ from jaxte.tensors.recurrences.earlier import at_clock, decided, offset_from, wi
 from jaxte.tensors.recurrences.nests import Clocked, Nest, nest_of
 from jaxte.tensors.recurrences.node import Position, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.starts import Starts
-from jaxte.tensors.recurrences.step import Carried, Slice, Step
-from jaxte.tensors.recurrences.windows import window_of
+from jaxte.tensors.recurrences.step import Carried, Slice, Step, window_of
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.bridge import tuning
 from jaxte.bridge.calls import options
-from jaxte.bridge.tuning import tuning
-from jaxte.bridge.tuning.tuning_file import Tuned, save_tuning
+from jaxte.bridge.tuning_file import Tuned, save_tuning
 from jaxte.lower.cost.policy import signature
 from jaxte.tensors.tensor import Tensor
 
@@ -197,8 +197,8 @@ ADD_TO_A_FILE = """
 import sys
 import time
 from pathlib import Path
-from jaxte.bridge.tuning import tuning_file
-from jaxte.bridge.tuning.tuning_file import Tuned, save_tuning
+from jaxte.bridge import tuning_file
+from jaxte.bridge.tuning_file import Tuned, save_tuning
 
 file, name, meeting = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 read = tuning_file.kept_here

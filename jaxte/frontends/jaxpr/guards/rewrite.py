@@ -16,7 +16,7 @@ from jax.experimental.xla_metadata import set_xla_metadata
 
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.jaxprs import bound
-from jaxte.bridge.price.kinds import EXPONENTIALS, POWERS
+from jaxte.bridge.price.operations import EXPONENTIALS, POWERS
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of

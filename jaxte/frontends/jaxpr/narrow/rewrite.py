@@ -27,7 +27,7 @@ from jaxte.frontends.jaxpr.narrow.rows import (
     whole,
     work,
 )
-from jaxte.frontends.jaxpr.plan.overrides import calls_itself, tangent_jaxpr
+from jaxte.frontends.jaxpr.taken import calls_itself, tangent_jaxpr
 
 TAKES = frozenset(["slice", "gather"])  # what takes a part, whose own work is none that could be left out
 _LEAST_SAVED = 0.2  # of all operations

@@ -26,8 +26,8 @@ from jaxte.frontends.jaxpr.plan.neighbours import (
     size_of,
     steepens_itself,
 )
-from jaxte.frontends.jaxpr.plan.overrides import blocked
 from jaxte.frontends.jaxpr.plan.own_rules import with_own_rule
+from jaxte.frontends.jaxpr.taken import blocked
 from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang.dtypes import DTYPES, is_float

@@ -30,7 +30,7 @@ from jaxte.frontends.jaxpr.equations.steps import (
 )
 from jaxte.frontends.jaxpr.equations.table import Unraised
 from jaxte.frontends.jaxpr.plan.neighbours import is_shifted
-from jaxte.frontends.jaxpr.plan.overrides import bound_call, calls_itself, rule_of
+from jaxte.frontends.jaxpr.taken import bound_call, calls_itself, rule_of
 from jaxte.frontends.jaxpr.values.value import Kind, Value, of_tensor
 from jaxte.lang.expr import Axis
 from jaxte.lang.graphs import among

@@ -27,9 +27,8 @@ from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
 from jaxte.frontends.jaxpr.plan.build import Builder
-from jaxte.frontends.jaxpr.plan.items import Inner, Plan, Ref, Region, ordered
+from jaxte.frontends.jaxpr.plan.items import Inner, Place, Plan, Ref, Region, ordered
 from jaxte.frontends.jaxpr.plan.loops import loop_of
-from jaxte.frontends.jaxpr.plan.measured import Place
 from jaxte.frontends.jaxpr.plan.moving import LOOPS, Wanted, moving, still, wanted_of_bodies
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.taken import Raising

@@ -6,6 +6,14 @@
 The interior and the edges of ``g`` are pieces, put together before ``d`` reads them: a loop over all of ``d`` in which XLA asks for each element which
 piece it is in takes several times as long (``computed_once.py``). With the definition of ``g`` in its place, the pieces are those of ``d``, and there is no
 second pass over memory.
+
+Functions of windows are computed within the sums over them, where what is computed for each term of a sum is fused with it.
+
+    d[i, j] = sum over c below 3 of (x[i + j, c] - x[i, c])**2
+    y[i] = sum over j below 5 of exp(-d[i, j]) * x[i + j, 0]
+
+An array of ``d`` is five times as large as ``y``, and written for it to be read once. With its definition in the place of each read, the coordinates one
+after the other, ``y`` is one loop of five terms, each of slices of ``x``, and so is what flows back through ``d``.
 """
 
 from __future__ import annotations
@@ -13,20 +21,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeGuard
 
+from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.rules.seeds import Adjoint
-from jaxte.lang.expr import Axis, Expr, Read
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call
 from jaxte.lang.graphs import Members, among
+from jaxte.lang.limits import LONGEST_UNROLLED, PLACES
+from jaxte.lang.operators import SELECT
 from jaxte.lang.rules import applied
-from jaxte.lang.walk import reads_data, reads_of, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.computed_once import read_by_one
 from jaxte.lower.program.across.padded_once import padded_in
 from jaxte.lower.rewrites.rewrite import Place
+from jaxte.lower.rewrites.short_axes import written_out
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
 from jaxte.lower.rules.peeled_edges import peeled
-from jaxte.lower.tiles.tiling import Tiling
+from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.scope import Scope, Widths
+from jaxte.planning.indices.window_functions import is_window_function, positions
 from jaxte.tensors.tensor import Compute, Tensor
 
 _KINDS = (Compute, Adjoint)
@@ -97,3 +110,72 @@ def _with_definition(reader: Compute, source: Tensor, own: Compute) -> Compute:
         if isinstance(read, Read) and read.tensor is source
     }
     return reader.renewed(substitute(reader.body, table))
+
+
+def with_windows_within(planned: Tiling, results: Members[Tensor], policy: Policy) -> Tiling:
+    """``planned`` with functions of windows within the sums that read them."""
+    within = _within(planned, results) if policy.facts.fuses_products else set()
+    bodies: dict[Tensor, Compute] = {}
+    new: dict[Tensor, Compute] = {}
+    for tensor in planned.order if within else ():
+        if tensor in within and isinstance(tensor, Compute):
+            body = _with_definitions(tensor.body, bodies)
+            bodies[tensor] = tensor.renewed(rewrite(body, _with_coordinates))
+        elif isinstance(tensor, Compute) and any(t in within for t in tensor.inputs):
+            new[tensor] = tensor.renewed(_with_definitions(tensor.body, bodies))
+    return planned.with_definitions(new, within, results)
+
+
+def _within(planned: Tiling, results: Members[Tensor]) -> set[Tensor]:
+    """The functions of windows that nothing reads but sums over these, or other ones of that kind."""
+    taken = {*planned.stand_ins, *planned.stand_ins.values()}
+    sizes: dict[Tensor, int] = {}
+    readers: dict[Tensor, list[Tensor | Tiles]] = {}
+    for item in planned.order:
+        for source in item.inputs:
+            readers.setdefault(source, []).append(item)
+        if is_window_function(item, _KINDS) and item not in taken and item not in results:
+            assert isinstance(item, Compute)
+            nodes = postorder(rewrite(item.body, _with_coordinates))
+            sizes[item] = len(nodes) + sum(sizes.get(t, 0) for t in item.inputs)
+    found: set[Tensor] = set()
+    for tensor in reversed(sizes):
+        own = readers.get(tensor, [])
+        if all(r in found or (r not in taken and _sums(r, tensor, sizes[tensor])) for r in own):
+            found.add(tensor)
+    return found
+
+
+def _sums(reader: Tensor | Tiles, tensor: Tensor, size: int) -> bool:
+    """Whether all that ``reader`` reads of ``tensor``, of ``size`` nodes, is summed over a few positions."""
+    if not isinstance(reader, Compute):
+        return False
+    summed = {
+        read
+        for node in postorder(reader.body)
+        if isinstance(node, Reduce) and node.reducer.name == "sum"
+        if (count := positions(node)) is not None and count <= min(LONGEST_UNROLLED, PLACES // size)
+        for read in reads_of(*node.exprs)
+        if all(a in free_axes(read) for a in node.axes)
+    }
+    return all(r in summed for r in reads_of(reader.body) if r.tensor is tensor)
+
+
+def _with_coordinates(node: Expr) -> Expr:
+    """A sum over coordinates as the sum of its terms, chosen as a whole where a condition says so of all."""
+    if not isinstance(node, Reduce):
+        return node
+    if node.where is TRUE or depends_on(node.where, node.axes):
+        return simplify_reads(written_out(node, node.axes))
+    whole = written_out(Reduce(node.reducer, node.exprs, node.axes, TRUE), node.axes)
+    return call(SELECT, node.where, simplify_reads(whole), node.reducer.identity[0])
+
+
+def _with_definitions(body: Expr, bodies: Mapping[Tensor, Compute]) -> Expr:
+    def rule(node: Expr) -> Expr:
+        own = bodies.get(node.tensor) if isinstance(node, Read) else None
+        if own is None or not isinstance(node, Read):
+            return node
+        return simplify_reads(substitute(own.body, dict(zip(own.axes, node.indices, strict=True))))
+
+    return rewrite(body, rule)

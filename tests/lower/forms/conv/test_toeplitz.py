@@ -9,8 +9,8 @@ import pytest
 from jax import lax
 
 import jaxte as te
+from jaxte.bridge import tuning
 from jaxte.bridge.calls import options
-from jaxte.bridge.tuning import tuning
 from jaxte.lang.graphs import place_of
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower

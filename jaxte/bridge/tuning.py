@@ -18,7 +18,7 @@ from jaxte.bridge.calls.options import measurements, remember
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.functions.evaluate import as_function
 from jaxte.bridge.primitive.module import load, with_own_externs
-from jaxte.bridge.tuning.tuning_file import Tuned, kept_here, save_tuning
+from jaxte.bridge.tuning_file import Tuned, kept_here, save_tuning
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.graphs import among

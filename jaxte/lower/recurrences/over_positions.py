@@ -1,4 +1,9 @@
-"""Reductions over the positions of a loop that are there already under another name, as those.
+"""What is asked over all positions of a loop, and made by the loop or there already: definitions, sums and extrema.
+
+    dx[t] = du[t] * (1 - h[t] * h[t])    beside ``du``
+
+reads every state behind the loop, so that all of them would have to be there. In the loop that computes the states again they are
+at hand, and what is stacked is the definition alone: the gradients of the inputs of a network over time, beside those of its weights, which the loop adds up.
 
     dp[i, j] = (sum over t of du[t, i, j - 1]) - (sum over t of du[t, i, j + 1])        S[i, j] = sum over t of du[t, i, j]
 
@@ -15,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.autodiff.terms.beside import all_beside
+from jaxte.derivatives.rebuilt import Rebuilt
+from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
@@ -22,7 +29,8 @@ from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.finals import Changed, changes
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.index_forms import is_index
-from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.steps import step_of, step_with
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
@@ -117,3 +125,85 @@ def found_again(order: Sequence[Tensor], given: Members[Tensor], results: Member
 def _is_alike(tensor: Compute, best: Compute) -> bool:
     """Whether both have the same axes: elements that do not differ along one of them are held without it."""
     return tensor.ndim == best.ndim and all(map(same_extent, tensor.shape, best.shape))
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A definition as one more tensor of a recurrence, with the axis of the positions at ``place``."""
+
+    state: State
+    definition: Compute
+    place: int
+
+
+def rows_in_loops(order: Sequence[Tensor], given: Members[Tensor], again: Members[Tensor]) -> Changed:
+    """What stands for the tensors of ``order`` where definitions that read every position of those ``again`` are part of the loop from the other end.
+
+    Args:
+        order: all tensors, each after what it reads.
+        given: those that exist already.
+        again: tensors that are not to be read behind a loop, as they are computed again within one.
+    """
+    own = [t for t in order if t not in given]
+    groups = dict.fromkeys(t.group for t in own if isinstance(t, Recurrent) and t not in again)
+    readers = [g for g in groups if g.reverse and any(t in again for t in g.inputs)]
+    if len(readers) != 1:
+        return {}
+    (group,) = readers
+    rows: dict[Tensor, _Row] = {}
+    longer = group
+    below = set(topological_order(group.inputs))
+    for tensor in own:
+        if isinstance(tensor, Compute) and tensor not in below and any(t in again for t in tensor.inputs):
+            row = _row(tensor, group)
+            if row is None or not _is_met(group, _with(longer, row)):
+                return {}
+            rows[tensor] = row
+            longer = _with(longer, row)
+    numbers = {tensor: len(group.states) + n for n, tensor in enumerate(rows)}
+
+    def body(tensor: Compute, known: Changed) -> Expr:
+        if tensor not in rows:
+            return tensor.body
+        whole = known[group.tensors[0]]
+        assert isinstance(whole, Recurrent)
+        return Read(whole.group.tensors[numbers[tensor]], tensor.axes)
+
+    return changes(own, body, {group: longer}) if rows else {}
+
+
+def _row(tensor: Compute, group: Recurrence) -> _Row | None:
+    """``tensor`` at the positions of ``group``, along the axis at which it reads the tensors of it; None where there is none."""
+    places = {
+        n
+        for read in reads_of(tensor.body)
+        if isinstance(read.tensor, Recurrent) and read.tensor.group is group
+        for n, axis in enumerate(tensor.axes)
+        if read.indices[group.places[read.tensor.position]] is axis and same_extent(axis.hi, group.extent)
+    }
+    if len(places) != 1:
+        return None
+    (place,) = places
+    state = State(tensor.name, tensor.shape, tensor.dtype)
+    states: dict[Tensor, Tensor] = dict(zip(group.tensors, group.states, strict=True))
+    (definition,) = Rebuilt({**states, **{s: s for s in group.states}}).parts([tensor])
+    assert isinstance(definition, Compute)
+    return None if definition is tensor else _Row(state, definition, place)
+
+
+def _is_met(group: Recurrence, longer: Recurrence) -> bool:
+    """Whether a step of ``group`` has at hand what ``longer`` reads."""
+    try:
+        step = step_with(group, longer)
+    except DefinitionError:  # it reads other positions than those that a step has
+        return False
+    return len(step.history) == len(step_of(group).history)
+
+
+def _with(group: Recurrence, row: _Row) -> Recurrence:
+    return Recurrence(
+        (*group.states, row.state),
+        (*group.definitions, row.definition),
+        (*group.places, row.place),
+        group.reverse,
+    )

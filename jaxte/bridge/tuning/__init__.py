@@ -1,1 +1,0 @@
-"""Forms chosen by measuring, and the file that keeps what was measured."""
