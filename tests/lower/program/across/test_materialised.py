@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -180,3 +181,39 @@ def test_stencils_read_by_way_of_cheap_ones_of_sizes_known_later(rng: np.random.
     padded = np.pad(u, 1)
     a = u * u + padded[:-2] ** 3 + padded[2:]
     np.testing.assert_allclose(exported.call(u), a[1:] - 2.0 * a[:-1], rtol=1e-5, atol=1e-5)
+
+
+READ_BY_LOOPS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any], Any]]] = {
+    "nearest of a palette": (lambda a, b: (a - b) ** 2, lambda read: te.min(read(), axis=read.axis)),
+    "soft assignments": (lambda a, b: te.abs(a - b), lambda read: te.sum(te.exp(-read()), axis=read.axis)),
+    "log-likelihoods": (lambda a, b: a * b, lambda read: te.sum(te.exp(read()), axis=read.axis)),
+    "residuals": (lambda a, b: a * b, lambda read: te.sum(te.sqrt(read.less() ** 2 + 1.0), axis=read.axis)),
+}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """What a loop over a row of ``tensor`` reads: its elements, or those of an elementwise tensor of them."""
+
+    tensor: te.Tensor
+    axis: Any
+    i: Any
+
+    def __call__(self) -> Any:
+        return self.tensor[self.i, self.axis]
+
+    def less(self) -> Any:
+        own = te.compute(self.tensor.shape, lambda i, j: 2.0 - self.tensor[i, j], "less")
+        return own[self.i, self.axis]
+
+
+@pytest.mark.parametrize("name", READ_BY_LOOPS)
+@pytest.mark.parametrize("terms", [4, 5, 8])
+def test_terms_written_out_before_a_loop_that_reduces(name: str, terms: int) -> None:
+    """In the loop of a reduction XLA does nothing in vectors where an element takes more than a few operations."""
+    term, row = READ_BY_LOOPS[name]
+    x, c = te.placeholder((200, terms), name="x"), te.placeholder((terms, 40), name="c")
+    k, j = te.reduce_axis((0, terms), "k"), te.reduce_axis((0, 40), "j")
+    s = te.compute((200, 40), lambda i, j: te.sum(term(x[i, k], c[k, j]), axis=k), "s")
+    y = te.compute((200,), lambda i: row(_Row(s, j, i)), "y")
+    assert (s in materialised(topological_order([y]), frozenset([y]))) == (terms > 4)
