@@ -7,8 +7,9 @@ from dataclasses import asdict
 from math import log2, prod
 
 from jaxte.bridge.price import operations
-from jaxte.bridge.price.loops import Loop, read_by
+from jaxte.bridge.price.loops import Loop
 from jaxte.bridge.price.operations import Operation
+from jaxte.bridge.price.parts import read_by
 from jaxte.lower.cost.paces import Paces
 
 Amounts = dict[str, float]

@@ -16,23 +16,20 @@ from heapq import heappop, heappush
 from jaxte.bridge.price.operations import (
     BY_ROUTINE,
     DEAR,
-    FOR_EACH,
     FUSED,
     JOINS,
     REDUCTIONS,
     TAKEN_BY_ROUTINE,
     UPDATE,
-    VIEWS,
     Array,
     Operation,
+    joined_along,
 )
+from jaxte.bridge.price.parts import Places, computed, read_at
 
 _MOST_WRITTEN = 15  # copies of an operation in the text of one loop
 _LEAST_REDUCED = 4096  # elements, of more of which floats are reduced by a routine
 _MOST_BETWEEN = 200  # operations between an array and its last reader that are looked through
-_Place = tuple[
-    Operation, int
-]  # who reads at other positions than its own, by which operand; -1 for the loop itself
 
 
 @dataclass(eq=False)
@@ -48,7 +45,7 @@ class Loop:
     root: Operation
     times: dict[Operation, float] = field(default_factory=dict)
     written: dict[Operation, int] = field(default_factory=dict)
-    _places: dict[Operation, dict[_Place, float]] = field(default_factory=dict)
+    _places: dict[Operation, Places] = field(default_factory=dict)
     _updated: list[Array] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -62,7 +59,7 @@ class Loop:
         array = self.root.inputs[0]
         return self.root.name in BY_ROUTINE and array.item > 1 and array.size > _LEAST_REDUCED
 
-    def take(self, own: Operation, places: dict[_Place, float], written: int) -> None:
+    def take(self, own: Operation, places: Places, written: int) -> None:
         """``own`` is computed in it, for what is read at ``places``, and is ``written`` so many times."""
         self._places[own] = places
         if own.name == UPDATE:
@@ -74,20 +71,13 @@ class Loop:
         """Whether an update in it writes into ``array``, which then is one before the loop begins."""
         return array in self._updated
 
-    def places(self, own: Operation) -> dict[_Place, float]:
+    def places(self, own: Operation) -> Places:
         """Where what ``own`` makes is read in it, and how many elements are."""
-        found: dict[_Place, float] = {}
-        for reader, n in own.made.readers:
-            if reader in self.times:
-                if reader.name in FOR_EACH or reader.name in VIEWS:  # at its own position
-                    if not found:
-                        found = {**self._places[reader]}
-                        continue
-                    for place, count in self._places[reader].items():
-                        found[place] = max(found.get(place, 0.0), count)
-                else:
-                    found[reader, n] = read_by(reader, n, self.times[reader])
-        return found
+        return read_at(own, self._places)
+
+    def settle(self) -> None:
+        """Nothing more is taken in, so that it is known which functions it is written as."""
+        self.times = computed(self.times, self.root, self._places[self.root])
 
     def reads(self) -> Iterator[tuple[Operation, int, Array]]:
         """What its operations read of arrays."""
@@ -96,26 +86,6 @@ class Loop:
                 inside = array.maker is not None and (array.maker in self.times or array.maker.is_known)
                 if array.size > 1 and not inside:
                     yield own, n, array
-
-
-def read_by(reader: Operation, n: int, times: float) -> float:
-    """How many elements of an operand are read where ``reader`` is computed for so many elements."""
-    array, made = reader.inputs[n], reader.made
-    if reader.name in REDUCTIONS:
-        return times * array.size / max(1, made.size)
-    if reader.name == "broadcast_in_dim" and _repeats_rows(reader):
-        return times / made.shape[-1]  # computed before the innermost loop
-    if reader.name in JOINS or reader.name == "pad" or (reader.name == "gather" and n == 1):
-        return times * min(1.0, array.size / max(1, made.size))
-    return float(array.size) if reader.name == UPDATE else times
-
-
-def _repeats_rows(own: Operation) -> bool:
-    """Whether a broadcast makes rows of one element each."""
-    rank = len(own.made.shape)
-    return rank > 0 and (
-        rank - 1 not in own.params["broadcast_dimensions"] or own.inputs[0].shape[-1:] == (1,)
-    )
 
 
 def loops(order: Sequence[Operation]) -> list[Loop]:
@@ -131,6 +101,7 @@ def loops(order: Sequence[Operation]) -> list[Loop]:
         if own.name in FUSED and needed and not own.is_known and not number:
             loop = Loop(own)
             _fuse(loop, readers, by_routine if loop.is_routine else fusable, once)
+            loop.settle()
             found.append(loop)
             _settle(loop, readers)
     return found
@@ -172,13 +143,7 @@ def _may_be_fused(own: Operation) -> bool:
         return False
     if own.is_known or len(own.outputs) != 1:
         return False
-    return own.name not in JOINS or _joined_along(own) != len(own.made.shape) - 1
-
-
-def _joined_along(own: Operation) -> int:
-    """The dimension of what a concatenation makes along which its operands follow each other, which ``stack`` calls an axis."""
-    found: int = own.params["dimension" if own.name == "concatenate" else "axis"]
-    return found
+    return own.name not in JOINS or joined_along(own) != len(own.made.shape) - 1
 
 
 def _is_choice(own: Operation) -> bool:
@@ -192,7 +157,7 @@ def _is_choice(own: Operation) -> bool:
 def _is_taken(
     own: Operation,
     loop: Loop,
-    places: dict[_Place, float],
+    places: Places,
     written: int,
     others: bool,
     once: bool,

@@ -1,19 +1,14 @@
-"""A jaxpr as a flat list of operations on arrays: calls are entered, equal operations are one, and what nothing reads is left out.
+"""What is done to arrays, one primitive each.
 
 Each primitive is of a kind by what XLA does with it: it computes it for each element, moves elements, reduces, or calls a routine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
-
-import numpy as np
-from jax.extend.core import ClosedJaxpr
-
-from jaxte.bridge.jaxprs import CALLS, walked
 
 CHEAP = frozenset(
     [
@@ -134,12 +129,6 @@ APART = "apart"  # a call that XLA enters no loop across
 SAME = frozenset(["optimization_barrier", "pvary"])  # on the CPU, barriers are gone before loops are fused
 
 
-_JAXTE = "jaxte"  # the primitive that holds a program of ours
-_PLAIN = (int, float, str, tuple, type(None), np.dtype)
-_NUMBERS = frozenset([int])
-_HOLD_BODIES = frozenset(["scan", "while", "cond"])
-
-
 @dataclass(eq=False)
 class Array:
     """What an operation makes, or what is given.
@@ -200,104 +189,7 @@ class Operation:
         self.is_known = self.is_known and positions
 
 
-def operations(closed: Any, platform: str) -> list[Operation]:
-    """The operations of a jaxpr that are needed for its results, each after those that it reads."""
-    jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
-    given = [_array(v.aval) for v in jaxpr.invars]
-    results = _Entered(platform).run(jaxpr, given)
-    for result in results:
-        result.is_returned()
-    found = _after_inputs(results)
-    for rank, own in enumerate(found):
-        own.stands_at(rank)
+def joined_along(own: Operation) -> int:
+    """The dimension of what a concatenation makes along which its operands follow each other, which ``stack`` calls an axis."""
+    found: int = own.params["dimension" if own.name == "concatenate" else "axis"]
     return found
-
-
-def _array(aval: Any, maker: Operation | None = None, is_number: bool = False) -> Array:
-    shape = getattr(aval, "shape", ())
-    if not _NUMBERS.issuperset(map(type, shape)):
-        shape = tuple(e if isinstance(e, int) else 1 for e in shape)
-    return Array(shape, getattr(getattr(aval, "dtype", None), "itemsize", 4), maker, is_number=is_number)
-
-
-class _Entered:
-    """Runs a jaxpr, and those that it calls, on descriptions of arrays."""
-
-    def __init__(self, platform: str) -> None:
-        self._platform = platform
-        self._equal: dict[object, list[Array]] = {}
-        self._numbers: dict[object, Array] = {}
-
-    def run(self, jaxpr: Any, given: Sequence[Array]) -> list[Array]:
-        constants = [_array(v.aval) for v in jaxpr.constvars]
-        return walked(jaxpr, [*constants, *given], self._made, self._number)
-
-    def _number(self, literal: Any) -> Array:
-        key = (str(literal.val), str(literal.aval))
-        if key not in self._numbers:
-            self._numbers[key] = _array(literal.aval, is_number=True)
-        return self._numbers[key]
-
-    def _made(self, eqn: Any, inputs: list[Array]) -> list[Array]:
-        name = eqn.primitive.name
-        if name in SAME:
-            return inputs
-        if name == _JAXTE:
-            return self.run(_emitted(eqn, self._platform).jaxpr, inputs)
-        if name in CALLS:
-            body = eqn.params[CALLS[name]]
-            if not body.jaxpr.eqns if isinstance(body, ClosedJaxpr) else not body.eqns:
-                return self._apart(eqn, inputs)
-            return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
-        if name in ("split", "unstack"):
-            return [a for v in eqn.outvars for a in _operation("slice", inputs, {}, [v])]
-        key = None if name in _HOLD_BODIES else (name, tuple(map(id, inputs)), _told(eqn.params))
-        found = self._equal.get(key) if key is not None else None
-        if found is None:
-            found = _operation(name, inputs, eqn.params, eqn.outvars)
-            self._equal[key or object()] = found
-        return found
-
-    def _apart(self, eqn: Any, inputs: list[Array]) -> list[Array]:
-        """A call that does nothing: what is given, or that as an array of its own where the call is not to be entered."""
-        metadata = getattr(eqn.ctx, "xla_metadata", None) or {}
-        if metadata.get("inlineable") == "false":
-            return _operation(APART, inputs, {}, eqn.outvars)
-        body = eqn.params[CALLS[eqn.primitive.name]]
-        return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
-
-
-def _told(params: dict[str, Any]) -> Hashable:
-    """What tells the parameters of an equation: numbers, names and axes as they are, which takes no text, all else by its text."""
-    return tuple(
-        [(name, own if isinstance(own, _PLAIN) else str(own)) for name, own in sorted(params.items())]
-    )
-
-
-def _operation(name: str, inputs: list[Array], params: dict[str, Any], made: Sequence[Any]) -> list[Array]:
-    own = Operation(name, inputs, params)
-    return own.makes([_array(v.aval, own) for v in made])
-
-
-def _emitted(eqn: Any, platform: str) -> Any:
-    return eqn.params["program"].on(platform).traced([a.aval for a in eqn.invars])
-
-
-def _after_inputs(results: Sequence[Array]) -> list[Operation]:
-    """The makers of ``results`` and of what they read, in order."""
-    done: set[Operation] = set()
-    order: list[Operation] = []
-    stack = [(a.maker, 0) for a in reversed(results) if a.maker is not None]
-    while stack:
-        own, at = stack.pop()
-        if own in done:
-            continue
-        if at == len(own.inputs):
-            done.add(own)
-            order.append(own)
-            continue
-        stack.append((own, at + 1))
-        maker = own.inputs[at].maker
-        if maker is not None and maker not in done:
-            stack.append((maker, 0))
-    return order

@@ -9,8 +9,9 @@ from typing import Any
 import jax
 
 from jaxte.bridge.price.amounts import Amounts, moved_whole, of_loop, of_routine, seconds, times, total
+from jaxte.bridge.price.entered import operations
 from jaxte.bridge.price.loops import loops
-from jaxte.bridge.price.operations import APART, FUSED, Operation, operations
+from jaxte.bridge.price.operations import APART, FUSED, Operation
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.graphs import filled_in
 from jaxte.lower.cost.platforms import platform_of

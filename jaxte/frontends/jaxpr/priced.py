@@ -69,7 +69,8 @@ def cheaper(
         left = candidate(planner(Choice.NOTHING).plan(closed, wanted))
         best = best.or_faster(left, paces, asked.taken_back)
         _tell((e for e in left.plan.kept if e.fate in GAINING), "as it stands it is faster by estimate")
-    if number > asked.most_steps or best.seconds(paces) < asked.each * number:
+    each = asked.each if number <= asked.large else asked.each_of_large
+    if number > asked.most_steps or best.seconds(paces) < each * number:
         return best.plan
     if _kept(best.amounts, paces) > asked.most_kept or _only_products_left(best.plan):
         return best.plan

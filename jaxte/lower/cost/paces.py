@@ -77,6 +77,7 @@ class Asked:
         both: times that value and gradient take at least as long as the function, by JAX's transposes.
         each: seconds for each step of such a function: deriving one takes some 10 ms, which less than this makes up for in more than a thousand calls.
         most_steps: of a function whose derivative is derived to find out, without its views.
+        large, each_of_large: steps of one for which each of them has to take longer, and how long: deriving it takes a second or two.
         most_kept: part of the time in what no program does faster, such as large products and scatters to positions that are data.
     """
 
@@ -87,6 +88,8 @@ class Asked:
     both: float
     each: float
     most_steps: int
+    large: int
+    each_of_large: float
     most_kept: float
 
 
@@ -134,6 +137,8 @@ CPU_ASKED = Asked(
     passes=5.0,
     both=1.5,  # 1.55 to 26 for 40 functions of the raised corpus, of which it decides 31 as their prices do
     each=1e-5,
-    most_steps=100,
+    most_steps=200,
+    large=100,
+    each_of_large=3e-5,
     most_kept=0.6,
 )

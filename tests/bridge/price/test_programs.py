@@ -75,12 +75,43 @@ def test_what_is_read_through_an_array_too_is_computed_once() -> None:
     def f(u: Any, steps: int) -> Any:
         for _ in range(steps):
             pair = jnp.stack([u[::-1], u[:, ::-1]], 2)
-            u = u + pair[..., 0] * pair[..., 1]
+            u = u + jnp.max(pair, 2)
         return u
 
     found = [amounts(lambda u, n=n: f(u, n)) for n in (1, 2, 4)]
     work = [a.get("cheap", 0.0) + a.get("tested", 0.0) for a in found]
     assert work[2] - work[1] <= 2 * (work[1] - work[0])
+
+
+def test_what_branches_of_a_loop_share_is_computed_for_every_way_to_it() -> None:
+    """XLA writes what several functions of a loop read as a function of its own, which each of them calls: the links of a chain, of which each is
+    read by the next two, are computed as often as there are ways to them.
+    """
+
+    def f(u: Any, links: int, length: int) -> Any:
+        a, b = u, u * 2
+        for _ in range(links):
+            new = a + b
+            for n in range(length):
+                new = (new + n) * new
+            a, b = b, new
+        return jnp.stack([a, b, a - b], 2)
+
+    work = [amounts(lambda u, links=links: f(u, links, 8))["cheap"] for links in (6, 12)]
+    assert work[1] > 10 * work[0]
+    short = amounts(lambda u: f(u, 1, 1))["cheap"]
+    assert short == (1 + 4 + 5) * N * N, "what is short is written into each branch, where equal ones are one"
+
+
+def test_slices_of_what_was_joined_are_of_its_operands() -> None:
+    def f(u: Any) -> Any:
+        a, b = jnp.split(jnp.concatenate([u * 2, u * 3], 1), 2, 1)
+        c, d = jnp.unstack(jnp.stack([a, b], 2), axis=2)
+        return c[1:] - d[:-1]
+
+    found = amounts(f)
+    assert found["start"] == 1 and found["moved"] == 4 * 2 * (N - 1) * N and "branch" not in found
+    assert amounts(lambda u: jnp.concatenate([u, u], 1)[:, 3:70] + 1)["branch"] == 2 * N * N
 
 
 def test_unstacked_arrays_are_slices() -> None:
