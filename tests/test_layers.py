@@ -149,6 +149,7 @@ LAYERS = (
     "derivatives.begun",
     "derivatives.recurrent",
     "derivatives.linearity",
+    "derivatives.known_functions",
     "derivatives.accumulation",
     "derivatives.reverse",
     "derivatives.forward",

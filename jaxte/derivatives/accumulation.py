@@ -25,6 +25,7 @@ from jaxte.autodiff.terms.guards import is_zero
 from jaxte.autodiff.terms.scalar import Contribution, is_plain, sign_at_same_places
 from jaxte.autodiff.terms.shared import one_of_equal_parts
 from jaxte.autodiff.terms.zeros import summands
+from jaxte.derivatives.known_functions import KnownFunctions
 from jaxte.derivatives.linearity import verify_linear
 from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, opaque, overrides_of
 from jaxte.derivatives.recurrent import recursions
@@ -94,6 +95,7 @@ class _Accumulation:
         self.vanished: dict[Tensor, Tensor] = {}  # zero, so nothing flows on from them
         self.summands: dict[Tensor, dict[Tensor, Tensor]] = {}
         self._blocks = RepeatedBlocks()
+        self._functions = KnownFunctions(self.order)
         self._given = list(zip(outputs, heads, strict=True))
         self._prefix = prefix_of(outputs[0], heads[0])
         self._overrides = overrides
@@ -145,6 +147,7 @@ class _Accumulation:
         adjoint = merge(tensor, given, list(parts.values()), self._prefix)
         if isinstance(adjoint, Adjoint):
             at = Definition()
+            adjoint = adjoint.with_body(self._functions.read_in(adjoint.body))
             adjoint = adjoint.with_body(planned_adjoint(adjoint, at)).as_planned_by(at.fired)
         if not given and isinstance(adjoint, Compute) and is_zero(adjoint.body):
             self.vanished[tensor] = Compute(f"d{tensor.name}", adjoint.axes, zero_of(tensor.dtype))

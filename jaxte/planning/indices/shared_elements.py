@@ -19,7 +19,7 @@ from jaxte.algebra.simplify import simplify_reads
 from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conjuncts
-from jaxte.lang.graphs import among, reached
+from jaxte.lang.graphs import among
 from jaxte.lang.limits import FUNCTION, MARGIN, MOST_HELD, MOST_PARTS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
@@ -139,20 +139,29 @@ def _places(tensor: Compute) -> Iterator[_Place]:
     nodes = [*functions, *(a for n in functions for a in n.args if _is_outer(a))]
     if not nodes or len(nodes) > MOST_PARTS or len(tensor.axes) == 0:
         return
-    guards, always = guards_of(tensor.body, set(nodes)), set(reached([tensor.body], _children_always))
+    guards, always = guards_of(tensor.body, set(nodes)), _computed_always(tensor.body, nodes)
     for node in nodes:
         found = _place(tensor, node, guards.get(node, ()), node not in always)
         if found is not None:
             yield found
 
 
-def _children_always(node: Expr) -> Sequence[Expr]:
-    match node:
-        case Call(op, (test, _, _)) if op is SELECT:
-            return (test,)
-        case Reduce(_, exprs, _, where):
-            return tuple(exprs) if where is TRUE else (where,)
-    return node.children
+def _computed_always(body: Expr, nodes: Sequence[Expr]) -> set[Expr]:
+    """Those of ``nodes`` that ``body`` computes at each of its points, whichever branch of a choice is taken."""
+    own = {node: 1 << n for n, node in enumerate(nodes)}
+    known: dict[Expr, int] = {}  # as bits
+    for node in postorder(body):
+        match node:
+            case Call(op, (test, taken, other)) if op is SELECT:
+                found = known[test] | (known[taken] & known[other])
+            case Reduce(where=where) if where is not TRUE:
+                found = known[where]
+            case _:
+                found = 0
+                for child in node.children:
+                    found |= known[child]
+        known[node] = found | own.get(node, 0)
+    return {node for node, bit in own.items() if known[body] & bit}
 
 
 def _is_function(node: Call) -> bool:
@@ -283,7 +292,7 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     if not places:
         return None
     again = sum(p.points for p in places if _is_operand(p))
-    if len(places) < 2 and not again:
+    if len(places) < 2 and not again and not _is_spread(places[0]):
         return None
     first = places[0]
     lows, highs = _hull(places)
@@ -319,6 +328,11 @@ def _axis_of(position: Linear) -> Axis:
 def is_kept(tensor: Tensor) -> bool:
     """Whether ``tensor`` is what several places compute, and is rather kept than computed again: XLA finds the functions of it that the forward pass took."""
     return isinstance(tensor, Shared) and not reads_windows(tensor.body)
+
+
+def _is_spread(place: _Place) -> bool:
+    """Whether ``place`` stands at quotients or remainders, so that several points have the same element of it: ``cos(a[i // 2])``."""
+    return any(not isinstance(atom, Axis) for form in place.positions for atom in form.terms)
 
 
 def _is_operand(place: _Place) -> bool:
