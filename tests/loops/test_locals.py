@@ -83,3 +83,72 @@ def kept_by_chance(x):
 def test_what_a_loop_without_iterations_leaves_is_asked_for() -> None:
     with pytest.raises(te.DefinitionError, match="q is written at t = 1, k = 0 only where a condition"):
         te.loops(kept_by_chance)(np.ones(6))
+
+
+def one_name_in_several_branches(x, y):
+    """``z`` is a number of its own in each branch, at another depth in the last."""
+    total = 0.0
+    for i in range(6):
+        if x[i] > 1:
+            z = x[i] * y[i]
+            z = z if z > 1 else 0.2 * z
+            total = max(total, z)
+    for i in range(6):
+        if x[i] > 0.8:
+            z = np.exp(x[i] - total)
+            total += z * y[i]
+            if y[i] > 1:
+                z = y[i] ** 2
+                total *= z
+    if x[0] > y[0]:
+        if x[1] > y[1] or x[2] > y[2]:
+            z = x * y
+            total += z[0] * z[1]
+    return total
+
+
+def an_array_of_both_branches(x, y):
+    if x[0] > y[0]:
+        z = x * y
+    else:
+        z = x - y
+    w = z[::-1].copy()
+    w[1:] -= z[:-1] ** 2
+    return w
+
+
+@pytest.mark.parametrize("fn", [one_name_in_several_branches, an_array_of_both_branches])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_names_that_branches_set_first_agree_with_numpy_and_with_differences(fn, seed) -> None:
+    rng = np.random.default_rng(seed)
+    assert_nodes_agree(fn, [rng.uniform(0.5, 1.5, size=6), rng.uniform(0.5, 1.5, size=6)])
+
+
+def set_by_one_branch_at_some_positions(x):
+    total = 0.0
+    for i in range(6):
+        if x[i] > 0:
+            if i > 2:
+                z = 1.0
+        else:
+            z = 2.0
+        total += z
+    return total
+
+
+def reads_what_another_branch_left(x):
+    total = 0.0
+    if x[0] > 0:
+        z = x[0]
+        total += z
+    for i in range(1, 6):
+        if x[i] > 0:
+            total += z
+            z = x[i]
+    return total
+
+
+@pytest.mark.parametrize("fn", [set_by_one_branch_at_some_positions, reads_what_another_branch_left])
+def test_what_branches_may_leave_without_a_value_is_refused(fn) -> None:
+    with pytest.raises(te.DefinitionError, match="give it a value before the if"):
+        te.loops(fn)(np.ones(6))

@@ -139,8 +139,8 @@ class Choices(Additions):
         for branch, own in ((True, body), (False, orelse)):
             if not own:
                 continue
-            with self.recorder.choice(held, number, branch):
-                self.frame.settle(own, self.recorder.choices)
+            inner = self.recorder.choice(held, number, branch)
+            with inner, self.frame.settled(own, self.recorder.choices, self.recorder.new_number()):
                 self.block_of(own)
             self._leave(before, "it is assigned in a branch")
         self.recorder.complete(start, number)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import operator
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from jaxte.frontends.loops.locals import names_of_its_own
 from jaxte.frontends.loops.numpy_rules import computed, elementwise, viewed
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.recorder import Recorder
@@ -57,6 +58,7 @@ class Frame:
         base: how many loops and choices are around its call.
         choices: how many of these are choices by data.
         homes: of names, how many choices by data hold all that the text says of them.
+        within: of these names, the number of the branch that they live in.
         around: the loops around the statement that is read, the outermost first.
         counting: the names that count them, and those that are written out.
         is_called: whether another such function calls it.
@@ -70,6 +72,7 @@ class Frame:
     base: int = 0
     choices: int = 0
     homes: dict[str, int] = field(default_factory=dict)
+    within: dict[str, int] = field(default_factory=dict)
     around: list[ast.For | ast.While] = field(default_factory=list)
     counting: list[str] = field(default_factory=list)
     is_called: bool = False
@@ -99,10 +102,24 @@ class Frame:
         """How many of the ``present`` choices a variable lives within: of names that the text does not have, all."""
         return self.homes.get(name, self.choices) if name in self.text.stores else present
 
-    def settle(self, body: Sequence[ast.stmt], present: int) -> None:
-        """The names that ``body``, a branch of a choice by data, sets first and that nothing else mentions live within it."""
-        for name in names_of_its_own(body, self.text.tree):
-            self.homes[name] = present
+    @contextmanager
+    def settled(self, body: Sequence[ast.stmt], present: int, number: int) -> Iterator[None]:
+        """The names that ``body``, a branch of a choice by data, sets first and whose values nothing outside of it reads live within it."""
+        own = [name for name in names_of_its_own(body, self.text.tree) if name in self.text.stores]
+        before = {name: (self.homes.get(name), self.within.get(name)) for name in own}
+        for name in own:
+            self.names.pop(name, None)
+            self.homes[name], self.within[name] = present, number
+        yield
+        for name, (home, within) in before.items():
+            self.names.pop(name, None)
+            _put_back(self.homes, name, home)
+            _put_back(self.within, name, within)
+
+    def key(self, name: str) -> tuple[object, ...]:
+        """What the variable of ``name`` is found by: those of names that live within choices are others in each."""
+        within = self.within.get(name)
+        return (self.number, name) if within is None else (self.number, name, "within", within)
 
     def bind(self, name: str, value: Any) -> None:
         """``name`` stands for ``value`` from here on."""
@@ -124,6 +141,13 @@ class Frame:
         return not any(isinstance(self.names.get(n.id), (Variable, Block)) for n in named)
 
 
+def _put_back(table: dict[str, int], name: str, value: int | None) -> None:
+    if value is None:
+        table.pop(name, None)
+    else:
+        table[name] = value
+
+
 def truth(value: Any) -> Any:
     """What a number says as a condition: whether it is not 0."""
     if not isinstance(value, Expr):
@@ -135,36 +159,6 @@ def truth(value: Any) -> Any:
 
 def _is_truth(value: Any) -> bool:
     return as_expr(value).dtype == "bool"
-
-
-def names_of_its_own(body: Sequence[ast.stmt], function: ast.FunctionDef) -> list[str]:
-    """The names that the first statement of ``body`` to mention them gives a value, and that stand nowhere else in ``function``.
-
-    So does the first of each iteration of a loop, where no statement outside of that mentions them.
-    """
-    inside = {id(n) for own in body for n in ast.walk(own)}
-    others = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and id(n) not in inside}
-    return [name for name in _set_first(body) if name not in others]
-
-
-def _set_first(body: Sequence[ast.AST]) -> list[str]:
-    """The names that the first of ``body`` to mention them gives a value."""
-    mentioned = [[n for n in ast.walk(own) if isinstance(n, ast.Name)] for own in body]
-    count = Counter(name for names in mentioned for name in {n.id for n in names})
-    seen: set[str] = set()
-    found: list[str] = []
-    for own, names in zip(body, mentioned, strict=True):
-        if isinstance(own, ast.Assign):
-            once = Counter(n.id for n in names)
-            here = [n.id for n in names if isinstance(n.ctx, ast.Store) and once[n.id] == 1]
-        elif isinstance(own, (ast.For, ast.While)):
-            head = own.test if isinstance(own, ast.While) else own.iter
-            here = [name for name in _set_first([head, *own.body]) if count[name] == 1]
-        else:
-            here = []
-        found += [name for name in here if name not in seen]
-        seen.update(n.id for n in names)
-    return found
 
 
 class Expressions(ABC):

@@ -76,7 +76,7 @@ class Names(Buffers):
 
     def put_name(self, target: ast.Name, value: Any, node: ast.expr) -> None:
         name, names = target.id, self.frame.names
-        key = (self.frame.number, name)
+        key = self.frame.key(name)
         if isinstance(value, Allocation):
             names[name] = self.made((*key, target.lineno, target.col_offset), name, value, target)
             return
@@ -99,7 +99,7 @@ class Names(Buffers):
             if is_static(value) and (self.frame.number, "known", name) in self.forced:
                 names[name] = value
                 return
-            single = self.frame.text.stores.get(name, 0) == 1 and key not in self.forced
+            single = self.frame.text.stores.get(name, 0) == 1 and (self.frame.number, name) not in self.forced
             if single and (is_static(value) or not reads_of(value)):
                 names[name] = value
                 return

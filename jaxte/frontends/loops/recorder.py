@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 from jaxte.frontends.loops.program import Counter, Marked, Statement, Variable
@@ -12,7 +13,7 @@ from jaxte.frontends.text.tree import Span
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr, call, cast
 from jaxte.lang.functions import logical_and, logical_not, maximum, minimum, select
 from jaxte.lang.operators import ADD, EQUAL, MULTIPLY
-from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.tensors.reducers import builtin_reducer
@@ -28,7 +29,7 @@ FOLDS = {
 
 
 Branch = tuple[tuple[int, bool], ...]
-Target = tuple[Variable, tuple[int, ...], int]
+Target = tuple[Variable, tuple[object, ...]]
 
 
 class Unbounded(Exception):
@@ -69,7 +70,7 @@ class Recorder:
     _places: list[int] = field(default_factory=lambda: [0])
     _conditions: list[Expr] = field(default_factory=list)
     _choices: list[_Choice] = field(default_factory=list)
-    _finished: list[tuple[Branch, Target]] = field(default_factory=list)
+    _finished: list[tuple[Branch, Statement]] = field(default_factory=list)
     _count: int = 0
 
     # --- what stands around
@@ -152,19 +153,20 @@ class Recorder:
 
     def complete(self, start: int, number: int) -> None:
         """Of the statements since ``start``, marks those of which both branches of a choice write the same element."""
-        around = self._branch
+        around, given = self._branch, self.conditions
         written: list[set[Target]] = []
         for taken in (True, False):
             inner = (*around, (number, taken))
-            own = {_target(s) for s in self.statements[start:] if s.branch == inner and s.op is None}
-            written.append(own | {target for branch, target in self._finished if branch == inner})
+            own = [s for s in self.statements[start:] if s.branch == inner and s.op is None]
+            own += [s for branch, s in self._finished if branch == inner]
+            written.append({_target(s, self.loops, given) for s in own})
         both = written[0] & written[1]
-        self._finished += [(around, target) for target in both]
-        last = {_target(s): n for n, s in enumerate(self.statements) if n >= start}
-        for n in range(start, len(self.statements)):
-            target = _target(self.statements[n])
+        targets = {n: _target(s, self.loops, given) for n, s in enumerate(self.statements) if n >= start}
+        last = {target: n for n, target in targets.items()}
+        for n, target in targets.items():
             if target in both:
                 self.statements[n] = replace(self.statements[n], complete=True, finishes=last[target] == n)
+        self._finished += [(around, self.statements[last[target]]) for target in both]
 
     @property
     def _branch(self) -> Branch:
@@ -328,8 +330,22 @@ class Recorder:
         self.spans.setdefault(read, span)
 
 
-def _target(statement: Statement) -> Target:
-    return statement.variable, tuple(map(id, statement.indices)), len(statement.counters)
+def _target(statement: Statement, loops: int, given: Sequence[Expr]) -> Target:
+    """The elements that ``statement`` writes in an iteration of the ``loops`` around a choice, under more conditions than are ``given`` there.
+
+    Counters of loops within are their places and extents, so that two statements that write a whole array write the same.
+    """
+    within = [c.axis for c in statement.counters[loops:]]
+    table: dict[Axis, Expr] = {axis: _stand_in(n, axis.extent) for n, axis in enumerate(within)}
+    around = set(given)
+    more = [c for c in statement.conditions if c not in around]
+    parts = [*table.values(), *(substitute(e, table) for e in (*statement.indices, *more))]
+    return statement.variable, tuple(map(id, parts))
+
+
+@cache
+def _stand_in(place: int, extent: Expr) -> Axis:
+    return Axis(f"_{place}", 0, extent)
 
 
 def identity(op: str, dtype: str) -> Expr:
