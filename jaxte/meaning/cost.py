@@ -101,8 +101,10 @@ def cost(tensors: Tensor | Iterable[Tensor], sizes: Mapping[Var | str, int] | No
     """
     listed = several(tensors, Tensor, "the argument of te.cost", "a Tensor or several")
     extents = _Extents({} if sizes is None else sizes)
+    needed = topological_order(listed)
+    extents.check_known([as_expr(e) for tensor in needed for e in tensor.shape])
     total = Cost()
-    for tensor in definitions_in(topological_order(listed)):
+    for tensor in definitions_in(needed):
         total += _cost_of(tensor, extents)
     return total
 
@@ -121,6 +123,14 @@ class _Extents:
     def __init__(self, sizes: Mapping[Var | str, int]) -> None:
         given = a_mapping(sizes, "sizes of te.cost", "{te.var: number}").items()
         self._sizes = {_size(size): as_expr(_number(n, size)) for size, n in given}
+
+    def check_known(self, shapes: Iterable[Expr]) -> None:
+        """That each size that is given is one of ``shapes``."""
+        known = sorted({n.name for e in dict.fromkeys(shapes) for n in postorder(e) if isinstance(n, Var)})
+        for name in self._sizes:
+            if name not in known:
+                has = f"; their sizes are {', '.join(known)}" if known else ", whose sizes are all numbers"
+                raise ArgumentError(f"te.cost: no size of these tensors is called {name}{has}")
 
     def of(self, axes: Sequence[Axis], name: str) -> int:
         """The number of points of ``axes``, in the tensor called ``name``."""

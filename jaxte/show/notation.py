@@ -26,7 +26,10 @@ SUMMATION, CHOICE = 1, 2  # bind less than everything in ``jaxte.lang.scalars.ro
 
 Piece = tuple[str, int]  # a written expression and how strongly it binds, see ``jaxte.lang.scalars.rows``
 
-LONGEST = 2000  # longer subexpressions become an ellipsis: shared ones would make the text exponential
+LONGEST = (
+    2000  # characters; longer subexpressions become an ellipsis: shared ones would make the text exponential
+)
+LONGEST_READ = 8000  # of text that te.define reads again, such as the adjoint of a median of three
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class Notation(ABC):
     """How nodes are written, given how their children are."""
 
     ellipsis: str
+    longest = LONGEST  # characters of a subexpression
 
     @abstractmethod
     def name(self, label: str) -> str:
@@ -143,7 +147,7 @@ class Writer:
         for node in postorder(expr):
             if node not in self._pieces:
                 written, strength = self._write(node)
-                if len(written) > LONGEST:
+                if len(written) > self.notation.longest:
                     written, strength = self.notation.ellipsis, CALL
                 self._pieces[node] = written, strength
         return self._pieces[expr]

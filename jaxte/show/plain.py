@@ -9,7 +9,18 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Scalar
 from jaxte.lang.scalars.rows import AND, CALL, COMPARE, OR, PRODUCT, SIGN, Form
 from jaxte.lang.scalars.table import TABLE
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.show.notation import CHOICE, SUMMATION, Bound, Notation, Piece, Range, Writer, as_word
+from jaxte.show.notation import (
+    CHOICE,
+    LONGEST,
+    LONGEST_READ,
+    SUMMATION,
+    Bound,
+    Notation,
+    Piece,
+    Range,
+    Writer,
+    as_word,
+)
 
 _WORDS = {
     "logical_and": Form("{0} and {1}", AND, (AND, AND)),
@@ -22,8 +33,12 @@ _WORDS = {
 class Plain(Notation):
     """One line of text; ``ascii`` keeps the names in it to ASCII, without quotes and backslashes."""
 
+    longest = LONGEST_READ
+
     def __init__(self, ascii: bool = False) -> None:
         self._ascii = ascii
+        if ascii:
+            self.longest = LONGEST
         self.ellipsis = "..." if ascii else "…"
 
     def name(self, label: str) -> str:
@@ -86,6 +101,8 @@ class Plain(Notation):
 
 class Html(Plain):
     """The plain form as HTML."""
+
+    longest = LONGEST
 
     def name(self, label: str) -> str:
         return f"<i>{_html.escape(super().name(label))}</i>"

@@ -63,6 +63,11 @@ def formula(
         >>> te.formula(te.compute((4,), lambda i: te.sum(A[i, k] * x[k], axis=k), "Y"))
         'Y[i] = sum over k of A[i, k] * x[k]  (i < 4, k < 8)'
     """
+    for key, name in (names or {}).items():
+        if not isinstance(key, Tensor) or not isinstance(name, str):
+            raise ArgumentError(
+                f'the names= of te.formula are {{Tensor: "name"}}, and {key!r}: {name!r} is among them'
+            )
     given = _defined(
         tensor if isinstance(tensor, Sequence) and not isinstance(tensor, (str, Tensor)) else [tensor]
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jaxte.lang.errors import DefinitionError, ShapeError
+from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Expr, as_expr, call
 from jaxte.lang.operators import SELECT, Op
 from jaxte.meaning.cost import Cost, cost
@@ -124,6 +124,15 @@ def test_symbolic_sizes() -> None:
     assert cost(Y, sizes={n: 5}) == cost(Y, sizes={"n": 5}) == Cost(15, 15, 3)
     half = compute((n // 2,), lambda i: X[2 * i, 0], "half")
     assert cost(half, sizes={n: 7}) == Cost(3, 3, 3)
+
+
+def test_sizes_that_no_tensor_has_are_refused() -> None:
+    n = var("n")
+    Y = compute((n,), lambda i: 2 * placeholder((n,), name="x")[i], "Y")
+    with pytest.raises(ArgumentError, match="no size of these tensors is called m; their sizes are n"):
+        cost(Y, {"n": 3, "m": 4})
+    with pytest.raises(ArgumentError, match="is called m, whose sizes are all numbers"):
+        cost(placeholder((3,), name="x"), {"m": 4})
 
 
 def test_what_is_not_a_tensor() -> None:

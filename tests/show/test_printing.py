@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from jaxte.lang.errors import ArgumentError
 from jaxte.lang.expr import Axis, Expr, call, cast
 from jaxte.lang.functions import TABLE, const
 from jaxte.lang.operators import EQUAL, SELECT
@@ -266,6 +267,12 @@ def test_names_are_harmless(name: str) -> None:
     assert Balance(html([Y, T])).tags <= {"table", "tr", "td", "code", "i"}
     assert balanced(latex(Y)) and "$" not in latex(Y).replace(r"\$", "")
     assert "\n" not in formula(Y)
+
+
+def test_names_of_formulas_are_those_of_tensors() -> None:
+    for names in ({"Y": "Z"}, {x: 3}):
+        with pytest.raises(ArgumentError, match=r"the names= of te.formula are"):
+            formula(compute((8,), lambda i: 2 * x[i], "Y"), names=names)  # type: ignore[arg-type]
 
 
 def test_deep_and_shared_expressions_are_cut() -> None:

@@ -109,7 +109,7 @@ class Assignments(Names):
         """``place[...] = value``; all of ``value`` is read before anything is written."""
         own = place.of
         if own is None:
-            raise self.fault(node, "this is no part of an array that can be written")
+            raise self.fault(node, self._no_part(node))
         self._check_view(place, node)
         try:
             held = value = fitted(value, place.shape)
@@ -124,6 +124,18 @@ class Assignments(Names):
             held = self._temporary(value, place, shape, node)
         self.over(
             place.shape, lambda at: self._put_element(place.element(at), element_of(held, at), node, op)
+        )
+
+    def _no_part(self, node: ast.AST) -> str:
+        """Why what stands in front of an assignment is nothing that can be written."""
+        target = node.target if isinstance(node, ast.AugAssign) else node
+        is_part = isinstance(target, ast.Subscript) and isinstance(target.slice, (ast.Name, ast.Subscript))
+        if not isinstance(target, ast.Subscript) or not is_part:
+            return "this is no part of an array that can be written"
+        array, taken = ast.unparse(target.value), ast.unparse(target.slice)
+        return (
+            f"elements at an array of positions are written in a loop over these: for n in range(len({taken})): {array}[{taken}[n]] = ...; there a position "
+            "that stands in the array twice is added to twice, where NumPy adds to it once"
         )
 
     def may_read(self, value: Block, own: Variable) -> bool:

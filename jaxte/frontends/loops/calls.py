@@ -207,7 +207,9 @@ class Calls(Arrays):
         if name in REDUCTIONS:
             return self.reduced(REDUCTIONS[name], name == "mean", [own], node)
         if name in METHODS:
-            return self.whole(name, [own, *map(self._whole_argument, node.args)], self._words(node), node)
+            args = list(map(self._whole_argument, node.args))
+            given = [tuple(args)] if name == "transpose" and len(args) > 1 else args  # the axes, one by one
+            return self.whole(name, [own, *given], self._words(node), node)
         if name == "dot":
             return self.product(own, self.operand(node.args[0]), node)
         if name == "astype":

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.additions import Additions
+from jaxte.frontends.loops.buffers import is_meant
 from jaxte.frontends.loops.expressions import BINARY, truth
 from jaxte.frontends.loops.numpy_rules import check_in_place, first_of
 from jaxte.frontends.loops.program import Statement, Variable
@@ -164,11 +165,19 @@ class Choices(Additions):
                     "the greatest range, as in range(min(n, 100)) or with an if on the data around the body",
                 )
             if name in before:
-                raise self.fault(
-                    self.frame.text.last_store(name),
-                    f"{name} stands for another array within a loop or an if; write {name}[...] = instead",
-                )
+                raise self.fault(self.frame.text.last_store(name), self._another(name, before))
             self.frame.end(name, why)
+
+    def _another(self, name: str, before: Mapping[str, Any]) -> str:
+        """Why ``name`` is no other array behind a loop or an if than ``before`` it, and what would do."""
+        own = before[name]
+        is_own = isinstance(own, Variable) and self.is_made_here(own)
+        others = [value for other, value in before.items() if other != name]
+        if is_own and not is_meant(own, others):
+            remedy = f"write {name}[...] = instead"
+        else:
+            remedy = f"begin with a copy, {name} = {name}.copy(), and write {name}[...] = instead"
+        return f"{name} stands for another array within a loop or an if; {remedy}"
 
 
 def _if(like: ast.AST, test: ast.expr, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> ast.If:

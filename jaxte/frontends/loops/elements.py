@@ -117,6 +117,7 @@ class Elements(Expressions):
 
     def _filled(self, entries: Sequence[ast.expr], rank: int, node: ast.AST) -> list[ast.expr]:
         """The entries of an index with ``...``, and what stands behind the last, as whole slices."""
+        entries = [ast.copy_location(ast.Constant(None), e) if self._is_new_axis(e) else e for e in entries]
         own = [e for e in entries if not (isinstance(e, ast.Constant) and e.value in (None, ...))]
         missing: list[ast.expr] = [ast.Slice() for _ in range(rank - len(own))]
         if len(own) > rank:
@@ -128,6 +129,10 @@ class Elements(Expressions):
             else:
                 found.append(entry)
         return [*found, *missing]
+
+    def _is_new_axis(self, node: ast.expr) -> bool:
+        """Whether an entry of an index is another name of None, as ``np.newaxis`` is."""
+        return isinstance(node, (ast.Attribute, ast.Name)) and self.value(node) is None
 
     def index(self, given: Any, node: ast.expr, extent: Expr) -> Expr:
         """One index; a negative number counts from the end."""

@@ -20,16 +20,23 @@ _ITERATION = "te.loops: position"
 def over_positions(node: ast.For) -> ast.For | None:
     """A loop over arrays, ``enumerate`` of one, or ``zip`` of several, as one over positions; None for any other loop."""
     names, arrays, counter = _iterated(node)
-    if not arrays or len(names) != len(arrays) or not all(isinstance(n, ast.Name) for n in names):
+    if (
+        not arrays
+        or len(names) != len(arrays)
+        or not all(isinstance(n, (ast.Name, ast.Tuple)) for n in names)
+    ):
         return None
-    position = counter.id if counter is not None else f"{_ITERATION} {node.lineno}.{node.col_offset}"
-    like = node.iter
+    like, start = node.iter, _first_count(node.iter)
+    counts = counter is not None and start is None
+    position = counter.id if counts and counter else f"{_ITERATION} {node.lineno}.{node.col_offset}"
     lengths = [_call("len", [a], like) for a in arrays]
     bound = lengths[0] if len(lengths) == 1 else _call("min", lengths, like)
     taken = [
         _at(name, ast.Assign([name], _element(array, position, like)))
         for name, array in zip(names, arrays, strict=True)
     ]
+    if counter is not None and start is not None:
+        taken.insert(0, _at(counter, ast.Assign([counter], _sum(start, position, like))))
     target = _at(node.target, ast.Name(position, ast.Store()))
     return _at(node, ast.For(target, _call("range", [bound], like), [*taken, *node.body], node.orelse))
 
@@ -37,33 +44,55 @@ def over_positions(node: ast.For) -> ast.For | None:
 def counters_of(node: ast.For) -> list[ast.AST]:
     """The names that count the iterations of a loop; its others are given elements."""
     _, arrays, counter = _iterated(node)
-    return list(ast.walk(node.target)) if not arrays else [] if counter is None else [counter]
+    if not arrays:
+        return list(ast.walk(node.target))
+    return [counter] if counter is not None and _first_count(node.iter) is None else []
 
 
 def _iterated(node: ast.For) -> tuple[list[ast.expr], list[ast.expr], ast.Name | None]:
     """The names that a loop gives elements, the arrays that these are of, and the name of the position, if it has one."""
     match node.iter, node.target:
-        case ast.Name() | ast.Subscript() as array, ast.Name() as name:
+        case ast.Name() | ast.Subscript() as array, ast.Name() | ast.Tuple() as name:
             return [name], [array], None
-        case (
-            ast.Call(func=ast.Name("enumerate"), args=[ast.Name() | ast.Subscript() as array], keywords=[]),
-            ast.Tuple(elts=[ast.Name() as counter, name]),
-        ):
-            return [name], [array], counter
         case ast.Call(func=ast.Name("zip"), args=arrays, keywords=[]), ast.Tuple(elts=names) if _are_arrays(
             arrays
         ):
             return list(names), list(arrays), None
-        case (
-            ast.Call(
-                func=ast.Name("enumerate"),
-                args=[ast.Call(func=ast.Name("zip"), args=arrays, keywords=[])],
-                keywords=[],
-            ),
-            ast.Tuple(elts=[ast.Name() as counter, ast.Tuple(elts=names)]),
-        ) if _are_arrays(arrays):
-            return list(names), list(arrays), counter
+        case ast.Call(func=ast.Name("enumerate"), args=[own, *_]) as call, ast.Tuple(
+            elts=[ast.Name() as counter, name]
+        ) if _counts(call):
+            match own, name:
+                case ast.Name() | ast.Subscript() as array, _:
+                    return [name], [array], counter
+                case ast.Call(func=ast.Name("zip"), args=arrays, keywords=[]), ast.Tuple(elts=names) if (
+                    _are_arrays(arrays)
+                ):
+                    return list(names), list(arrays), counter
     return [], [], None
+
+
+def _counts(call: ast.Call) -> bool:
+    """Whether ``enumerate`` counts from 0, or from a number that is written out."""
+    return (not call.keywords and len(call.args) == 1) or _first_count(call) is not None
+
+
+def _first_count(call: ast.expr) -> ast.Constant | None:
+    """The number that ``enumerate(x, 1)`` and ``enumerate(x, start=1)`` count from."""
+    match call:
+        case (
+            ast.Call(func=ast.Name("enumerate"), args=[_, ast.Constant(value=int()) as start], keywords=[])
+            | ast.Call(
+                func=ast.Name("enumerate"),
+                args=[_],
+                keywords=[ast.keyword(arg="start", value=ast.Constant(value=int()) as start)],
+            )
+        ):
+            return start
+    return None
+
+
+def _sum(start: ast.expr, position: str, like: ast.AST) -> ast.expr:
+    return _at(like, ast.BinOp(_at(like, ast.Name(position, ast.Load())), ast.Add(), start))
 
 
 def _are_arrays(nodes: Sequence[ast.expr]) -> bool:

@@ -11,7 +11,7 @@ from jaxte.frontends.loops.buffers import Buffers, is_meant
 from jaxte.frontends.loops.numpy_rules import is_contiguous, is_in_rows
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
-from jaxte.lang.expr import Expr, Read, as_expr
+from jaxte.lang.expr import Const, Expr, Read, as_expr
 from jaxte.lang.walk import reads_of
 from jaxte.sets.affine import normal
 from jaxte.tensors.shapes import check_shape
@@ -39,10 +39,18 @@ class Names(Buffers):
         """Within how many choices by data a variable of this ``name`` lives."""
 
     def unpacked(self, target: ast.Tuple | ast.List, value_node: ast.expr) -> None:
-        value = self.value(value_node)
-        if isinstance(value, Variable) or not isinstance(value, tuple) or len(value) != len(target.elts):
+        value = self._values_of(self.value(value_node), value_node)
+        count = len(target.elts)
+        if any(isinstance(own, ast.Starred) for own in target.elts):
+            raise self.fault(target, "* is no part of te.loops; take slices, as in a, b = x[0], x[1:]")
+        if not isinstance(value, tuple):
             raise self.fault(
-                target, f"{len(target.elts)} names are assigned, and the other side is not as many values"
+                target,
+                f"{count} names are assigned, and the other side is one value, or an array of a length that is not known; index it, as in x[0], x[1]",
+            )
+        if len(value) != count:
+            raise self.fault(
+                target, f"{count} names are assigned, and the other side has {len(value)} values"
             )
         if self.exchanged(target.elts, value, value_node):
             return
@@ -68,6 +76,16 @@ class Names(Buffers):
             kept.append((own, nodes[n] if is_view else value_node))
         for own_target, (own, node) in zip(target.elts, kept, strict=True):
             self.put(own_target, own, node)
+
+    def _values_of(self, value: Any, node: ast.expr) -> Any:
+        """The elements, or the rows, of an array of a known length; anything else is what it is."""
+        if not isinstance(value, (Variable, Block)) or not value.shape:
+            return value
+        length = as_expr(value.shape[0])
+        if not isinstance(length, Const):
+            return value
+        places = [ast.copy_location(ast.Constant(n), node) for n in range(int(length.value))]  # type: ignore[arg-type]
+        return tuple(self.taken(value, [place], node) for place in places)
 
     def _is_handed_on(self, target: ast.expr, values: Sequence[Any]) -> bool:
         """Whether the array of ``target`` is among ``values``, so that another name takes it and nothing is written to it."""

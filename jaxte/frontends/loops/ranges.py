@@ -67,7 +67,10 @@ class Ranges(Choices):
             self._check_same_array(node)
             node = own
         if not isinstance(node.target, ast.Name):
-            raise self.fault(node.target, "the counter of a loop is one name, of range(...)")
+            raise self.fault(
+                node.target,
+                "the counter of a loop is one name, of range(...); loops over arrays are over names of these or slices, zip of them, and enumerate from a number that is written out",
+            )
         name = node.target.id
         if name in self.frame.text.stores:
             raise self.fault(

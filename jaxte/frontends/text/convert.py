@@ -300,6 +300,11 @@ _SPELLINGS = [
     ),
     (re.compile(r"(?<!\|)\|(?!\|)[^|]+\|(?!\|)"), "an absolute value is written abs(...)"),
     (re.compile(r"[²³⁴]"), "a power is written **, as in x[i]**2"),
+    (
+        re.compile("…"),
+        "… stands for what te.formula and te.definitions leave out, subexpressions of more than 8,000 characters and definitions before the last 40; "
+        "use the Tensors themselves, te.function(inputs, outputs), or pickle them",
+    ),
     (re.compile(r"&&|\|\||!(?!=)"), "conditions are joined by and, or, not"),
     (re.compile(r"\?|\bthen\b"), "a choice is written a if c else b"),
     (re.compile(rf"\b({'|'.join(REDUCERS)})(_\w|\s*\()"), "a reduction is written sum[k](...)"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from jaxte.bridge.functions.builder_function import Array, ArrayLike, BuilderFunction
@@ -100,7 +101,14 @@ def define(text: str, **names: int | Expr | Callable[..., ScalarLike]) -> Formul
     sizes, given = _sorted(names)
     with read_within_the_stack(source):
         made = program(source, sizes, given)
-    words = {token.text for token in tokens_of(source)}
+    tokens = tokens_of(source)
+    words = {token.text for token in tokens}
+    indexed = {token.text for token, after in pairwise(tokens) if after.text == "["}
+    for name in indexed.intersection(sizes):
+        raise ArgumentError(
+            f"te.define: {name}={names[name]} gives a size, and {name}[...] in the text is a tensor; call the function that te.define returns with its arrays, "
+            "and give the range of an axis by the name of the axis"
+        )
     for name in names:
         if name not in words:
             others = sorted(word for word in words if word.isidentifier())

@@ -242,6 +242,11 @@ def test_arguments() -> None:
             product(**arguments)
     with pytest.raises(te.ArgumentError, match=r"x is a? ?numpy.ndarray.*keywords are sizes"):
         te.define("Y[i] = x[i]", x=np.ones(3))
+    for name in "xY":
+        with pytest.raises(
+            te.ArgumentError, match=rf"{name}=5 gives a size, and {name}\[...\] in the text is a tensor"
+        ):
+            te.define("Y[i] = x[i]", **{name: 5})
     with pytest.raises(te.DefinitionError, match=r"te.define of a text without a formula; a formula is NAME"):
         te.define("  # nothing\n")
     with pytest.raises(te.ArgumentError, match=r"the text of te.define is"):

@@ -91,3 +91,15 @@ def test_names_that_are_no_names_of_formulas_are_written_as_such(name: str) -> N
     by_place = {t.name: v for t, v in ((a, values), (b, values[::-1]))}
     assert len(by_place) == 1  # of one name
     np.testing.assert_allclose(read(values, values[::-1].copy()), expected)
+
+
+def test_long_subexpressions_are_written_and_read() -> None:
+    x = te.placeholder((8,), name="x")
+    Y = te.compute((8,), lambda i: te.exp(sum(te.maximum(x[i], 0.1 * n) / (n + 1) for n in range(100))), "Y")
+    written = te.formula(Y)
+    assert len(written) > 2000 and "…" not in written
+    assert te.formula(te.define(written)(x)) == written
+    with pytest.raises(
+        te.DefinitionError, match=r"… stands for what te.formula and te.definitions leave out"
+    ):
+        te.define("Y[i] = x[i] + …")
