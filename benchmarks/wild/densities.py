@@ -186,3 +186,30 @@ def rax_hinges() -> Call:
         return rax.softmax_loss(scores, labels) + rax.pairwise_hinge_loss(scores, labels)
 
     return f, (normal(64, 40),)
+
+
+@loss("distrax", "the likelihood of a hidden Markov model")
+def distrax_hidden() -> Call:
+    observed = normal(200)
+
+    def f(transitions, means):
+        model = distrax.HMM(
+            distrax.Categorical(logits=jnp.zeros(12)),
+            distrax.Categorical(logits=transitions),
+            distrax.Normal(means, 1.0),
+        )
+        return -model.forward(observed)[0]
+
+    return f, (normal(12, 12), normal(12, seed=1))
+
+
+@loss("tinygp", "the evidence by a quasiseparable kernel")
+def tinygp_quasiseparable() -> Call:
+    t = jnp.sort(uniform(300, high=10.0))
+    y = jnp.sin(t)
+
+    def f(p):
+        kernel = jnp.exp(p[0]) * tinygp.kernels.quasisep.Matern32(jnp.exp(p[1]))
+        return -tinygp.GaussianProcess(kernel, t, diag=jnp.exp(p[2])).log_probability(y)
+
+    return f, (jnp.array([0.0, 0.1, -2.0]),)

@@ -265,3 +265,48 @@ def optax_huber() -> Call:
 def optax_focal() -> Call:
     labels = (normal(512, 80, seed=1) > 1).astype("float32")
     return lambda logits: optax.sigmoid_focal_loss(logits, labels).mean(), (normal(512, 80),)
+
+
+@loss("equinox", "a convolution in three dimensions, and adaptive pools")
+def equinox_volume() -> Call:
+    layer = eqx.nn.Conv3d(2, 4, 3, padding=1, key=KEY)
+    pool = eqx.nn.AdaptiveAvgPool3d(4)
+
+    def f(weight, x):
+        own = eqx.tree_at(lambda m: m.weight, layer, weight)
+        return jnp.mean(pool(jax.nn.silu(own(x))) ** 2)
+
+    return f, (layer.weight, normal(2, 24, 24, 24))
+
+
+@loss("optax", "normalized temperatures of pairs, and margins of triplets")
+def optax_triplets() -> Call:
+    labels = jnp.repeat(jnp.arange(32), 4)
+
+    def f(x):
+        triplets = optax.losses.triplet_margin_loss(x[:42], x[42:84], x[84:126])
+        return optax.losses.ntxent(x, labels) + jnp.mean(triplets)
+
+    return f, (normal(128, 64),)
+
+
+@loss("haiku", "two transposed convolutions in one dimension")
+def haiku_transposed() -> Call:
+    def build(x):
+        return hk.Conv1DTranspose(8, 4, 2)(jax.nn.gelu(hk.Conv1DTranspose(16, 4, 2)(x)))
+
+    return of_haiku(build, normal(8, 256, 8))
+
+
+@loss("optax", "overlaps of segmentations, and entropies with a polynomial")
+def optax_overlaps() -> Call:
+    masks = jax.nn.one_hot(integers(4, 8, 64, 64), 4)
+
+    def f(x):
+        own = jax.nn.softmax(x)
+        both = jnp.sum(own * masks, (1, 2))
+        sums = jnp.sum(own, (1, 2)) + jnp.sum(masks, (1, 2))
+        entropies = optax.losses.poly_loss_cross_entropy(x.reshape(-1, 4), masks.reshape(-1, 4))
+        return jnp.mean(1 - (2 * both + 1) / (sums + 1)) + jnp.mean(entropies)
+
+    return f, (normal(8, 64, 64, 4),)

@@ -165,3 +165,17 @@ def e3nn_bessel() -> Call:
         return jnp.mean((e3nn.bessel(r, 8, 5.0) * e3nn.poly_envelope(5, 2, 5.0)(r)[:, None]) ** 2)
 
     return f, (uniform(4000, low=0.2, high=4.8),)
+
+
+@loss("e3nn", "messages of neighbours by tensor products, summed at nodes")
+def e3nn_messages() -> Call:
+    senders, receivers = integers(200, 2000), integers(200, 2000, seed=1)
+
+    def f(x, weights):
+        features = e3nn.IrrepsArray("8x0e+4x1o", x)
+        edges = x[senders][:, 8:11] - x[receivers][:, 8:11]
+        harmonics = e3nn.spherical_harmonics("0e+1o", edges + 0.1, False)
+        messages = e3nn.tensor_product(features[senders], harmonics).array
+        return jnp.mean(jax.ops.segment_sum(messages * weights, receivers, 200) ** 2)
+
+    return f, (normal(200, 20), normal(80, seed=1))

@@ -248,3 +248,36 @@ def test_what_many_choices_take_is_found_in_linear_time() -> None:
 
     few, many = calls(30), calls(120)
     assert many < 4.3 * few
+
+
+def padded(u: Any, rows: Any, state: Any, length: Any) -> Any:
+    """A forward pass of hidden states over a row that ends at ``length``."""
+
+    def step(s: Any, own: Any) -> Any:
+        n, x = own
+        new = jnp.tanh(jnp.sum(s[:, None] * jax.nn.softmax(u), 0) + x)
+        return jnp.where(n < length, new, s), None
+
+    return jnp.sum(jax.lax.scan(step, state, (jnp.arange(len(rows)), rows))[0])
+
+
+def test_what_is_the_same_in_all_turns_is_not_guarded_by_a_turn(rng: np.random.Generator) -> None:
+    """The softmax of the transitions is a residual once, and not of each turn that takes it."""
+    u, rows, state = (jnp.float32(rng.normal(size=s)) for s in ((12, 12), (50, 12), (12,)))
+    length = jnp.int32(30)
+    assert te.explain(te.grad(padded), u, rows, state, length).guarded == ()
+    np.testing.assert_array_equal(
+        te.grad(padded)(u, rows, state, length), jax.grad(padded)(u, rows, state, length)
+    )
+
+
+def test_elements_that_a_turn_does_not_take_are_guarded_in_it() -> None:
+    def f(c: Any) -> Any:
+        def step(s: Any, n: Any) -> Any:
+            return s + jnp.where(jnp.arange(3) == n, jnp.log(c), 0.0), None
+
+        return jnp.sum(jax.lax.scan(step, jnp.zeros(3), jnp.array([0, 1, 0]))[0])
+
+    c = jnp.float32([2, 4, 0])
+    np.testing.assert_allclose(te.grad(f)(c), [1, 0.25, 0], rtol=1e-6)
+    assert np.isnan(jax.grad(f)(c)[2])

@@ -36,15 +36,21 @@ Node = tuple[Step, bool]
 """A step, and whether it reads guarded values; what no guard is before is the same both ways, and stands as guarded."""
 
 
-def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> Instead | None:
-    """``closed``, whose equations are ``steps``, with guards; None where it needs none."""
+def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], same: int = 0) -> Instead | None:
+    """``closed``, whose equations are ``steps``, with guards; None where it needs none. Its first ``same`` arguments are so in each turn of a loop."""
     results = [slot_of(v, slots) for v in closed.jaxpr.outvars]
     kept = set(needed(steps, results))
     steps = [step for step in steps if step in kept or step.eqn.effects]
     needs = Needs(steps, results)
     partial = [step for step in steps if any(map(needs.partial, step.outputs))]
     ranges = Ranges()
-    guards = {step: guard for step in partial if (guard := guard_of(step, needs, ranges))}
+    still = _still(steps, {slots[v] for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars[:same])})
+    guards = {
+        step: guard
+        for step in partial
+        if not _is_taken_in_whole(step, needs, still if same else set())
+        and (guard := guard_of(step, needs, ranges))
+    }
     roots = roots_of((step for step in steps if step not in guards), needs)
     if not guards and not roots:
         return None
@@ -67,6 +73,25 @@ def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot]) -> In
         return [values.read(slot) for slot in results]
 
     return Instead(jax.make_jaxpr(run)(*closed.in_avals), guarded=tuple(told))
+
+
+def _still(steps: Sequence[Step], given: Set[Slot]) -> set[Slot]:
+    """What is made of the arrays ``given`` alone."""
+    found = set(given)
+    for step in steps:
+        if all(slot in found or slot.known is not None for slot in step.inputs) and not step.eqn.effects:
+            found.update(step.outputs)
+    return found
+
+
+def _is_taken_in_whole(step: Step, needs: Needs, still: Set[Slot]) -> bool:
+    """Whether a step makes an array that is the same in each turn of a loop, of which a turn takes all elements or none: JAX computes its slope once,
+    and with a guard in each turn anew. It is guarded by no turn then, which makes a difference only where none takes it.
+    """
+    if len(step.outputs) != 1 or step.outputs[0] not in still:
+        return False
+    says = needs.says(step.outputs[0])
+    return all(prod(own.shape) == 1 for own in says) and not all(own in still for own in says)
 
 
 class _Order:

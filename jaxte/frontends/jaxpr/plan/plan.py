@@ -13,7 +13,7 @@ from jax.tree_util import tree_structure
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.calls.outputs import Outputs
 from jaxte.bridge.compiled.compile import Compiled, compiled
-from jaxte.bridge.jaxprs import GROUPS, REMATS
+from jaxte.bridge.jaxprs import GROUPS, REMATS, scan_counts
 from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.derivatives.overrides import reached_with_derivatives
 from jaxte.frontends.jaxpr.equations.stands import Instead
@@ -85,25 +85,27 @@ class Planner:
         divided: bool = False,
         looped: bool = False,
         masks: Masks = NO_MASKS,
+        same: int = 0,
     ) -> Plan:
         """The plan of a closed jaxpr; regions are derived by the arguments in ``wanted``, and by others when asked for.
 
         What is ``divided`` over devices by a ``jax.shard_map`` is not rewritten before: its axes have names only there. What is ``looped``
-        runs in each turn of a loop, where XLA does some primitives in other ways. Of some arguments it may be known that they are ``masks``.
+        runs in each turn of a loop, where XLA does some primitives in other ways, and the first ``same`` arguments are the same in all of them. Of some
+        arguments it may be known that they are ``masks``.
         """
-        key = id(closed), wanted, looped, tuple((n, hash(mask.tobytes())) for n, mask in masks.items())
+        key = id(closed), wanted, looped, same, tuple((n, hash(mask.tobytes())) for n, mask in masks.items())
         found = self._made.get(key)
         if found is None:
             number, self._seen = self._seen, self._seen + 1
             with BUILDING:
-                found = closed, self._plan(closed, number, wanted, divided, looped, masks)
+                found = closed, self._plan(closed, number, wanted, divided, looped, masks, same)
             self._made[key] = found
         return found[1]
 
     def _plan(
-        self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool, masks: Masks
+        self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool, masks: Masks, same: int
     ) -> Plan:
-        instead, closed, slots, found = self._rewritten(closed, divided, wanted, masks)
+        instead, closed, slots, found = self._rewritten(closed, divided, wanted, masks, same)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left, looped)
@@ -143,7 +145,7 @@ class Planner:
         return found if own is closed else steps_of(closed)
 
     def _rewritten(
-        self, closed: Any, divided: bool, wanted: Wanted, masks: Masks
+        self, closed: Any, divided: bool, wanted: Wanted, masks: Masks, same: int
     ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
         """What stands in place of ``closed``, with its arrays and its equations."""
         slots, found = self.read(closed)
@@ -165,7 +167,7 @@ class Planner:
         apart = narrows and not divided
         asked: list[tuple[Callable[..., Instead | None], int]] = [
             (partial(banded, masks=masks, facts=NO_OPTIONS.policy().facts), _MOST_BANDS if apart else 0),
-            (guarded, int(self.safe and not divided)),
+            (partial(guarded, same=same), int(self.safe and not divided)),
             (narrowed, int(apart)),
         ]
         for rewrite, most in asked:
@@ -199,8 +201,10 @@ class Planner:
         divided = divided or entry.eqn.primitive.name == "shard_map"
         looped = looped or entry.eqn.primitive.name in LOOPS
         masks = masks_of_body(entry.eqn, entry.steps, known)
+        same = scan_counts(entry.eqn.params)[0] if entry.eqn.primitive.name == "scan" else 0
         plans = tuple(
-            self.plan(body, own, divided, looped, masks) for body, own in zip(bodies, wanted, strict=True)
+            self.plan(body, own, divided, looped, masks, same)
+            for body, own in zip(bodies, wanted, strict=True)
         )
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
         rates = NO_OPTIONS.policy().rates
