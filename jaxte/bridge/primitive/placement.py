@@ -155,3 +155,13 @@ def varying_axes(aval: Any) -> frozenset[Any]:
     """The mesh axes that an array varies over, under the names that releases of JAX have for them."""
     manual = getattr(aval, "manual_axis_type", None)
     return manual.varying if manual is not None else getattr(aval, "vma", frozenset())
+
+
+def unvarying(aval: Any) -> Any:
+    """The type of the part of an array that one device has: loops begin with numbers, which are the same on every device, and go on with what is not."""
+    if not varying_axes(aval):
+        return aval
+    plain = jax.core.ShapedArray((), aval.dtype)
+    if hasattr(aval, "manual_axis_type"):
+        return aval.update(manual_axis_type=plain.manual_axis_type)
+    return aval.update(vma=plain.vma)

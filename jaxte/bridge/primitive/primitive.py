@@ -24,6 +24,7 @@ from jaxte.bridge.primitive.placement import (
     is_placed,
     placed,
     places_of,
+    unvarying,
     with_axis,
 )
 from jaxte.bridge.primitive.program import BACKWARD, TANGENT, Program, program
@@ -129,6 +130,10 @@ def _lower(ctx: Any, *args: Any, platform: str, program: Program, places: Places
         emitted = program
     if any(is_explicit(a) for a in ctx.avals_in):
         emitted = jax.sharding.auto_axes(emitted, out_sharding=[a.sharding for a in ctx.avals_out])
+    else:
+        ctx = ctx.replace(
+            avals_in=list(map(unvarying, ctx.avals_in)), avals_out=list(map(unvarying, ctx.avals_out))
+        )
     return mlir.lower_fun(emitted, multiple_results=True)(ctx, *args)
 
 

@@ -99,3 +99,14 @@ def test_second_derivatives_are_divided_as_the_first_where_more_is_saved() -> No
     with jax.set_mesh(mesh):
         found = jax.eval_shape(jax.jit(lambda x: jax.jvp(jax.grad(loss), (x,), (x,))), x)
     assert [r.sharding.spec for r in found] == [PartitionSpec(None, "d")] * 2
+
+
+def test_a_loop_that_begins_with_numbers_stands_within_shard_map() -> None:
+    fn = te.function(lambda x: te.recurrence(x.shape, lambda h, t: te.tanh(x[t] + 0.5 * h[t - 1]), init=0.3))
+    divided = PartitionSpec("d")
+    mapped = jax.shard_map(
+        jax.vmap(fn), mesh=jax.sharding.Mesh(jax.devices()[:1], ("d",)), in_specs=divided, out_specs=divided
+    )
+    x = jnp.arange(12.0).reshape(3, 4) / 12
+    for order in (lambda f: f, lambda f: jax.grad(lambda x: jnp.sum(f(x) ** 2))):
+        assert jnp.allclose(jax.jit(order(mapped))(x), order(jax.vmap(fn))(x), rtol=1e-6)
