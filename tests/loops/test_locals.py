@@ -107,6 +107,33 @@ def one_name_in_several_branches(x, y):
     return total
 
 
+def set_again_within_a_branch(x, y):
+    """What the branch leaves is read behind it, and ``z`` is a number of its own in another loop."""
+    total = 0.0
+    for i in range(6):
+        z = 0.5 * y[i]
+        if x[i] > 1:
+            z = x[i] * 2
+            total += z * y[i]
+        total += z * z
+    for i in range(6):
+        if y[i] > 1:
+            z = x[i] * y[i]
+            total += z
+    return total
+
+
+def set_by_one_branch_and_added_to_by_the_other(x, y):
+    total, z = 0.0, y[0]
+    for i in range(6):
+        if x[i] > 1:
+            z = x[i] * y[i]
+        else:
+            z += y[i]
+        total += z * z
+    return total
+
+
 def an_array_of_both_branches(x, y):
     if x[0] > y[0]:
         z = x * y
@@ -117,7 +144,15 @@ def an_array_of_both_branches(x, y):
     return w
 
 
-@pytest.mark.parametrize("fn", [one_name_in_several_branches, an_array_of_both_branches])
+@pytest.mark.parametrize(
+    "fn",
+    [
+        one_name_in_several_branches,
+        set_again_within_a_branch,
+        set_by_one_branch_and_added_to_by_the_other,
+        an_array_of_both_branches,
+    ],
+)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_names_that_branches_set_first_agree_with_numpy_and_with_differences(fn, seed) -> None:
     rng = np.random.default_rng(seed)
@@ -148,7 +183,38 @@ def reads_what_another_branch_left(x):
     return total
 
 
+def doubles_what_another_branch_left(x):
+    total = 0.0
+    if x[0] > 0:
+        z = x[0]
+        total += z
+    if x[1] > 0:
+        z = z * 2
+        total += z
+    return total
+
+
+def adds_where_the_other_branch_sets(x):
+    total = 0.0
+    for i in range(6):
+        if x[i] > 0:
+            z = 1.0
+        else:
+            z += 2.0
+        total += z
+    return total
+
+
 @pytest.mark.parametrize("fn", [set_by_one_branch_at_some_positions, reads_what_another_branch_left])
 def test_what_branches_may_leave_without_a_value_is_refused(fn) -> None:
     with pytest.raises(te.DefinitionError, match="give it a value before the if"):
+        te.loops(fn)(np.ones(6))
+
+
+@pytest.mark.parametrize("fn", [doubles_what_another_branch_left, adds_where_the_other_branch_sets])
+def test_what_is_read_before_a_branch_gave_it_a_value_is_refused(fn) -> None:
+    with pytest.raises(
+        te.DefinitionError,
+        match=r"was never written before; give it a value first|give it a value before the if",
+    ):
         te.loops(fn)(np.ones(6))

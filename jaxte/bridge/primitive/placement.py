@@ -164,4 +164,4 @@ def unvarying(aval: Any) -> Any:
     plain = jax.core.ShapedArray((), aval.dtype)
     if hasattr(aval, "manual_axis_type"):
         return aval.update(manual_axis_type=plain.manual_axis_type)
-    return aval.update(vma=plain.vma)
+    return aval.update(vma=varying_axes(plain))
