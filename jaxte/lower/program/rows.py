@@ -17,6 +17,7 @@ from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.conv.candidates import GROUPED
 from jaxte.lower.program.across.computed_once import with_shared_products
+from jaxte.lower.program.across.contractions_in_common import with_common_contractions
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
 from jaxte.lower.program.across.pieces_within import with_pieces_within, with_windows_within
@@ -75,6 +76,11 @@ PASSES = (
         "products in common",
         lambda planned, at: with_shared_products(planned, at.results, at.policy),
         "a product that several sums read is computed once",
+    ),
+    Pass(
+        "contractions in common",
+        lambda planned, at: with_common_contractions(planned, at.policy),
+        "a product of two arrays with which several sums begin is summed once",
     ),
     Pass(
         "windows within",
