@@ -10,7 +10,7 @@ of extents; a path may begin with a product that is not its cheapest where other
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -21,7 +21,6 @@ from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
 from jaxte.lang.walk import depends_on, free_axes, reductions, substitute
-from jaxte.lower.cost.platforms import Rates
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.tiles.tiling import Tiling
@@ -32,6 +31,7 @@ from jaxte.tensors.tensor import Compute, Tensor
 _MOST_ARRAYS = 6  # of one sum, the paths of which are all tried: 2,700 of so many
 _WORTH = 1.1  # how much longer the sums have to take apart: the products on both sides are alike, so that estimates are off in the same way
 _WIDTH = 4  # bytes of an element: in float64 all products take twice as long
+_LARGE = 2**15  # elements of an array the copy of which counts
 _ANY_SIZE = 2**62  # elements of an intermediate: einsum's path has no limit
 _EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
 
@@ -42,6 +42,16 @@ class _Pair:
 
     reads: tuple[Read, Read]
     summed: tuple[Axis, ...]
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether XLA copies the larger of the reads, which has what is summed in its middle, or some of its axes in the other one, too."""
+        small, large = sorted(self.reads, key=lambda r: points(free_axes(r)))
+        axes, count = _axes(large), len(self.summed)
+        ends = {*axes[:count]}, {*axes[-count:]}
+        return {*self.summed} not in ends or any(
+            depends_on(small, (a,)) for a in axes if not among(a, self.summed)
+        )
 
     @property
     def kept(self) -> tuple[Axis, ...]:
@@ -89,16 +99,19 @@ class _Operand:
 
     number: int
     axes: tuple[Axis, ...]
+    is_read: bool = False
 
 
 class _Paths:
     """The products of two arrays that the paths of einsum are made of, those of the fewest operations, with the time of each.
 
-    XLA computes once what several paths have in common, as they are. So the time of sums is that of the different products in their paths.
+    XLA computes once what several paths have in common, as they are. So the time of sums is that of the different products in their paths. On the CPU it copies
+    a large array that one of these begins with, whatever axis is summed.
     """
 
-    def __init__(self, rates: Rates) -> None:
-        self._rates = rates
+    def __init__(self, policy: Policy) -> None:
+        self._rates = policy.rates
+        self.copies = policy.facts.copies_for_products
         self._numbers: dict[object, int] = {}
         self._known: dict[tuple[_Sum, _Pair | None], dict[int, float]] = {}
 
@@ -132,17 +145,25 @@ class _Paths:
             product, took = self._product(
                 self._read(first.reads[0]), self._read(first.reads[1]), {*first.kept}
             )
+            took += self._copy(map(self._read, first.reads)) if first.is_copied else 0.0
             left, steps = [product, *left], {product.number: took}
         for one, other in _path(left, outer):
             rest = [o for n, o in enumerate(left) if n not in (one, other)]
             kept = {*outer, *(a for o in rest for a in o.axes)}
             product, took = self._product(left[one], left[other], kept)
-            steps[product.number] = took
+            steps[product.number] = took + self._copy((left[one], left[other]))
             left = [*rest, product]
         return steps
 
+    def _copy(self, operands: Iterable[_Operand]) -> float:
+        """The time to copy the larger of two operands, if it is a large one that is read."""
+        most = max(operands, key=lambda o: points(o.axes))
+        size = points(most.axes) if most.is_read and self.copies else 0
+        return Work(stream=2.0 * _WIDTH * size).seconds(self._rates) if size >= _LARGE else 0.0
+
     def _read(self, read: Read) -> _Operand:
-        return _Operand(self._numbers.setdefault(read.tensor, len(self._numbers)), (*_axes(read),))
+        number = self._numbers.setdefault(read.tensor, len(self._numbers))
+        return _Operand(number, (*_axes(read),), is_read=True)
 
     def _product(self, one: _Operand, other: _Operand, kept: Collection[Axis]) -> tuple[_Operand, float]:
         """The product of two operands, summed to those of their axes that are ``kept``, and its time: each is read, and the product written."""
@@ -184,10 +205,10 @@ def _path(operands: Sequence[_Operand], outer: Sequence[Axis]) -> list[tuple[int
 
 def with_common_contractions(planned: Tiling, policy: Policy) -> Tiling:
     """``planned`` with the products with which several sums of three or more arrays begin as tensors of their own."""
-    paths = _Paths(policy.rates)
+    paths = _Paths(policy)
     while True:
         sums = [s for t in planned.order if isinstance(t, Compute) for s in _sums(t)]
-        found = _largest_gain(sums, paths) if len(sums) > 1 else None
+        found = _largest_gain(sums, paths) if sums else None
         if found is None:
             return planned
         planned = _reading(planned, found)
@@ -222,10 +243,14 @@ def _largest_gain(sums: Sequence[_Sum], paths: _Paths) -> Mapping[_Sum, _Pair] |
     for own in sums:
         for pair in own.pairs():
             groups.setdefault(paths.number(pair), {}).setdefault(own, paths.in_order(pair))
-    several = [members for members in groups.values() if len(members) > 1]
+    several = [m for m in groups.values() if len(m) > 1 or (paths.copies and _has_large(m))]
     after = [(paths.seconds(sums, members), members) for members in several]
     least, best = min(after, key=lambda a: a[0], default=(0.0, {}))
     return best if best and _WORTH * least < paths.seconds(sums, {}) else None
+
+
+def _has_large(members: Mapping[_Sum, _Pair]) -> bool:
+    return any(points(free_axes(r)) >= _LARGE for pair in members.values() for r in pair.reads)
 
 
 def _reading(planned: Tiling, members: Mapping[_Sum, _Pair]) -> Tiling:

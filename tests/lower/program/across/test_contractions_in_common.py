@@ -68,6 +68,36 @@ def test_gradients_begin_with_one_sum(made: Callable[[], Made], rng: np.random.G
         np.testing.assert_allclose(found, own, rtol=1e-4, atol=1e-5 * float(abs(own).max()))
 
 
+def tucker() -> Made:
+    a, b, c = (te.placeholder((60, 6), name=name) for name in "abc")
+    core = te.placeholder((6, 6, 6), name="core")
+    p, q, s = axes(p=6, q=6, s=6)
+    body = lambda i, j, m: te.sum(a[i, p] * b[j, q] * c[m, s] * core[p, q, s], axis=[p, q, s])  # noqa: E731
+    return [a, b, c, core], te.compute((60, 60, 60), body, "e")
+
+
+def projections() -> Made:
+    """Of an array of three dimensions, one by two vectors of each row."""
+    x, u, v = (te.placeholder(s, name=n) for n, s in (("x", (90, 80, 70)), ("u", (70, 9)), ("v", (80, 9))))
+    j, m = axes(j=80, m=70)
+    return [x, u, v], te.compute(
+        (90, 9), lambda i, r: te.sum(x[i, j, m] * u[m, r] * v[j, r], axis=[j, m]), "y"
+    )
+
+
+@pytest.mark.parametrize("made", [tucker, projections], ids=lambda f: f.__name__)
+def test_large_arrays_are_multiplied_as_they_lie(made: Callable[[], Made]) -> None:
+    """XLA on the CPU copies what a path of several products begins with; the product alone, with its axes behind those that are left or before, it does not."""
+    inputs, y = made()
+    args = [jax.ShapeDtypeStruct(t.shape, "float32") for t in (y, *inputs)]
+    moved = []
+    for without in ((), (NAME,)):
+        f = te.function(inputs, y, without=without)
+        both = jax.jit(lambda H, *args, f=f: jax.vjp(f, *args)[1](H)).lower(*args).compile()
+        moved.append(both.cost_analysis()["bytes accessed"])
+    assert moved[0] < 0.75 * moved[1]
+
+
 def test_what_one_sum_reads_alone_is_left_to_its_path() -> None:
     """A single sum of three arrays; and those whose paths begin alike by themselves, which XLA computes once."""
     inputs, y = canonical()
