@@ -423,4 +423,4 @@ def test_ratios_means_and_goals() -> None:
     assert "| good | 1,000 ms | 8.0 | 1.0 |" in text and "| bad | 1,000 ms | **0.50** | **0.25** |" in text
     assert "| geometric mean |  | **2.0** | **0.50** |" in text
     assert "1 of 2 cases reach 0.95 of the idiomatic form" in text
-    assert "bad, forward + backward: 0.50 of idiomatic" in text and "2001-02-03; abacus, 2 cores" in text
+    assert "bad: forward + backward: 0.50 of idiomatic" in text and "2001-02-03; abacus, 2 cores" in text

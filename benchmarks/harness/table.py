@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness import figures as f
@@ -119,26 +119,28 @@ def summary(results: Sequence[Result], which: str) -> str:
 
 
 def remarks(results: Sequence[Result]) -> list[str]:
-    """A line for each side that did not run, and for each case that misses a goal."""
-    found = []
-    for result in results:
-        title = result["title"]
-        if result.get("error"):
-            found.append(f"{title}: {result['error']}")
-        for side in SIDES:
-            if side in result.get("left_out", {}) and side != "torch":
-                found.append(f"{title}: {side} left out: {result['left_out'][side]}")
-        for side, spelling in result.get("spellings", {}).items():
-            found.append(f"{title}: {side} is {spelling}")
-        for which in PASSES:
-            for side, figures in f.sides(result, which).items():
-                if "error" in figures and side != JAXTE:
-                    found.append(f"{title}, {which} of {side}: {figures['error']}")
-            if goals := f.missed(result, which):
-                found.append(f"{title}, {which}: {'; '.join(goals)}")
-        if result.get("holds_back") and any(f.missed(result, which) for which in PASSES):
-            found.append(f"{title}: {result['holds_back']}")
-    return found
+    """A line for each case of which a side did not run, or that misses a goal."""
+    found = [(result["title"], list(_remarks(result))) for result in results]
+    return [f"{title}: {'. '.join(own)}" for title, own in found if own]
+
+
+def _remarks(result: Result) -> Iterator[str]:
+    if result.get("error"):
+        yield result["error"]
+    for side in SIDES:
+        if side in result.get("left_out", {}) and side != "torch":
+            yield f"{side} left out: {result['left_out'][side]}"
+    for side, spelling in result.get("spellings", {}).items():
+        yield f"{side} is {spelling}"
+    missed = {which: f.missed(result, which) for which in PASSES}
+    for which in PASSES:
+        for side, figures in f.sides(result, which).items():
+            if "error" in figures and side != JAXTE:
+                yield f"{which} of {side}: {figures['error']}"
+        if missed[which]:
+            yield f"{which}: {'; '.join(missed[which])}"
+    if result.get("holds_back") and any(missed.values()):
+        yield result["holds_back"]
 
 
 def milliseconds(seconds: float) -> str:
