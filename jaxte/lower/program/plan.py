@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -172,7 +172,8 @@ class _Lowering:
         idents = part.idents
         idents |= {tensor: idents[new] for tensor, new in planned.renewed.items() if new in idents}
         own, shared = frozenset(idents.values()), self.shared
-        statements = without_idle_pads(with_one_gather(part.statements), own)
+        statements, sliced = without_idle_pads(with_one_gather(part.statements), own)
+        part.keep_sliced(statements, sliced)
         if self.shared.policy.facts.multiplies_nan:
             statements = with_rows_multiplied(statements, self.shared.names)
         if not self.shared.policy.facts.computes_again:
@@ -281,6 +282,13 @@ class _Part:
             keep_apart(self.statements, sliced, self.idents[sliced], self._by_call)
         self.idents[self._original.get(tensor, tensor)] = target
         self.choices.append(self._told_of(tensor, made.choice))
+
+    def keep_sliced(self, statements: list[AnyStatement], names: Collection[str]) -> None:
+        """Keeps the tensors of ``names``, which some of ``statements`` slice, from being computed again for each of these."""
+        for tensor in self._tensors if self._again and names else ():
+            target = self.idents[tensor]
+            if target in names:
+                keep_apart(statements, tensor, target, self._by_call)
 
     def _told_of(self, tensor: Compute, choice: Choice) -> Choice:
         """``choice`` with what the planning of ``tensor`` says: what it is part of, what it stands beside, and what was refused for it."""

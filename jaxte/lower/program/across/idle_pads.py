@@ -17,8 +17,12 @@ from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
 
 
-def without_idle_pads(statements: Sequence[AnyStatement], tensors: Collection[str]) -> list[AnyStatement]:
-    """``statements`` without the arrays with zeros around them that are read where there are none.
+def without_idle_pads(
+    statements: Sequence[AnyStatement], tensors: Collection[str]
+) -> tuple[list[AnyStatement], list[str]]:
+    """``statements`` without the arrays with zeros around them that are read where there are none, and the names of what these surrounded.
+
+    That is read in slices now, for each of which XLA would compute it again.
 
     Args:
         statements: those of one function.
@@ -27,7 +31,7 @@ def without_idle_pads(statements: Sequence[AnyStatement], tensors: Collection[st
     copies = [s for s in statements if isinstance(s, Statement) and s.target not in tensors]
     pads = {s.target: own for s in copies if (own := _pad(s.source))}
     if not pads:
-        return list(statements)
+        return list(statements), []
     for name in named_inside(statements):
         pads.pop(name, None)
     sources = [s.source for s in statements if isinstance(s, Statement)]
@@ -41,16 +45,17 @@ def without_idle_pads(statements: Sequence[AnyStatement], tensors: Collection[st
                 else:
                     table[node] = inside
     if not pads:
-        return list(statements)
+        return list(statements), []
     gone = {
         n: new
         for n, new in table.items()
         if any(isinstance(o, Name) and o.identifier in pads for o in n.operands)
     }
     left = [s for s in statements if s.target not in pads]
+    inside = [own.array.identifier for own in pads.values() if isinstance(own.array, Name)]
     if not gone:
-        return left
-    return with_sources(left, lambda source: replaced(source, gone))
+        return left, inside
+    return with_sources(left, lambda source: replaced(source, gone)), inside
 
 
 def _pad(source: Node) -> View | None:
