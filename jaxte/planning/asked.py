@@ -6,7 +6,7 @@ kernel that takes microseconds to start, only large ones do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -43,18 +43,38 @@ class Intermediates:
     extrema: bool = False
     rows: bool = False
     within: bool = False
-    chain: int = 512  # what definitions without a function are planned for is a CPU
+    chain: int = 512
 
 
 _CHEAP = Intermediates()
-_costs: ContextVar[Intermediates] = ContextVar("_costs", default=_CHEAP)
+_costs: ContextVar[Intermediates | None] = ContextVar("_costs", default=None)
 _unwanted: ContextVar[frozenset[str]] = ContextVar("_unwanted", default=frozenset())
 _verified: ContextVar[bool] = ContextVar("_verified", default=VERIFY)
 
 
 def intermediates() -> Intermediates:
-    """What intermediates cost here."""
-    return _costs.get()
+    """What intermediates cost here; outside of functions, what they do on a CPU."""
+    return _costs.get() or _CHEAP
+
+
+_outside: list[Callable[[], Intermediates]] = []  # the last of them says what functions would be planned for
+
+
+def plans_outside(costs: Callable[[], Intermediates]) -> None:
+    """``costs`` is asked for what definitions outside of a function are planned for: whoever knows on which platform these will run."""
+    _outside.append(costs)
+
+
+def longest_chained() -> int:
+    """Elements of a step up to which steps that are alike run in a loop.
+
+    Outside of functions that is as on the platform which functions would be planned for: a loop stays one where it is differentiated. Asking for
+    that starts JAX, so that it is only done where there are such steps.
+    """
+    own = _costs.get()
+    if own is None and _outside:
+        own = _outside[-1]()
+    return (own or _CHEAP).chain
 
 
 @contextmanager

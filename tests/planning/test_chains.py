@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxte as te
+from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.structure import topological_order
 from tests.agreement import interpreted
 
 ROW = "steps in a loop"
@@ -181,6 +183,20 @@ def test_a_gradient_that_is_given_stays() -> None:
     f = te.function(builder)
     x = jnp.linspace(-1.0, 1.0, 4)
     np.testing.assert_allclose(jax.grad(lambda x: jnp.sum(f(x)))(x), np.full(4, 0.5**16), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("backend", "loops"), [("cpu", True), ("gpu", False), ("tpu", False)])
+def test_what_is_differentiated_by_itself_is_planned_for_the_platform_of_jax(
+    backend: str, loops: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On an accelerator a trip of a loop takes longer than a kernel, in the gradients that te.differentiate gives as in those of te.function."""
+    x = te.placeholder((6,), name="x")
+    h: te.Tensor = x
+    for step in range(16):
+        h = te.compute((6,), lambda i, h=h: te.tanh(h[te.maximum(i - 1, 0)] + h[i]), f"h{step}")
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    (dx,) = te.differentiate(h, [x], head=te.placeholder((6,), name="H"))
+    assert any(isinstance(t, Recurrent) for t in topological_order([dx])) is loops
 
 
 def test_a_step_that_is_named_is_left() -> None:

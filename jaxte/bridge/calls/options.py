@@ -19,6 +19,7 @@ from jaxte.lang.rules import VERIFY
 from jaxte.lower.cost.platforms import OTHER, Platform, is_known, platform_of
 from jaxte.lower.cost.policy import AUTO, Policy, Save
 from jaxte.lower.program.rows import check_rows
+from jaxte.planning.asked import plans_outside
 from jaxte.tensors.tensor import Tensor
 
 _asked: ContextVar[str | None] = ContextVar("_asked", default=None)
@@ -119,6 +120,9 @@ class Options:
 def planned_facts() -> Platform:
     """What is known of the platform that functions without options are planned for now."""
     return platform_of(_named(_asked.get()))
+
+
+plans_outside(lambda: planned_facts().intermediates)
 
 
 def _named(asked: str | None) -> str:

@@ -286,7 +286,7 @@ class _Part:
     def keep_sliced(self, statements: list[AnyStatement], names: Collection[str]) -> None:
         """Keeps the tensors of ``names``, which some of ``statements`` slice, from being computed again for each of these."""
         for tensor in self._tensors if self._again and names else ():
-            target = self.idents[tensor]
+            target = self.idents[self._original.get(tensor, tensor)]
             if target in names:
                 keep_apart(statements, tensor, target, self._by_call)
 

@@ -15,7 +15,7 @@ from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import DIVIDE
 from jaxte.lang.walk import rewrite
-from jaxte.planning.asked import intermediates
+from jaxte.planning.asked import longest_chained
 from jaxte.planning.chains.extents import Apart, extents_of
 from jaxte.planning.chains.found import FEWEST, Chain, chains_in
 from jaxte.planning.chains.made import made_of
@@ -48,23 +48,23 @@ _known: WeakKeyDictionary[Recurrence, Mapping[Tensor, tuple[int, int]]] = WeakKe
 
 def with_chains(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     """``outputs`` with the steps of loops as recurrences, where that takes no more time; the outputs themselves if there are none."""
-    if not intermediates().chain:
-        return outputs
     order = topological_order(outputs)
     if len(order) < FEWEST or not all(_is_plain(t) for t in order):
         return outputs
-    chains = [chain for chain in chains_in(order) if gains(chain)]
+    found = chains_in(order)
+    longest = longest_chained() if found else 0
+    chains = [chain for chain in found if gains(chain, longest)] if longest else []
     while chains:
         rolled = _Rolled(chains, outputs, order)
         try:
-            found = rolled.outputs()
+            made = rolled.outputs()
         except _NoRecurrence as refused:
             chains = [chain for chain in chains if chain is not refused.chain]
             continue
         for group in {own.tensor.group for own in rolled.stands.values()}:
             own = {t: s for t, s in rolled.stands.items() if s.tensor.group is group}
             _known[group] = {t: (s.tensor.position, s.step) for t, s in own.items()}
-        return found
+        return made
     return outputs
 
 
@@ -92,8 +92,8 @@ def _is_plain(tensor: Tensor) -> bool:
     return tensor.override is None and (not tensor.inputs or type(tensor) is Compute)
 
 
-def gains(chain: Chain) -> bool:
-    """Whether one step after the other, in a loop, takes no more time than all of them written out."""
+def gains(chain: Chain, longest: int) -> bool:
+    """Whether one step after the other, in a loop, takes no more time than all of them written out; where steps are not pointwise, those of up to ``longest`` elements."""
     try:
         extents = [extents_of(chain, n) for n in range(len(chain.roles))]
     except Apart:
@@ -111,7 +111,7 @@ def gains(chain: Chain) -> bool:
         if prod(sizes) * chain.length > _MOST_POINTS * points:
             return False
         largest = max(largest, prod(sizes))
-    return largest <= intermediates().chain or (functions and _is_pointwise(chain))
+    return largest <= longest or (functions and _is_pointwise(chain))
 
 
 def _is_pointwise(chain: Chain) -> bool:

@@ -52,10 +52,10 @@ def without_idle_pads(
         if any(isinstance(o, Name) and o.identifier in pads for o in n.operands)
     }
     left = [s for s in statements if s.target not in pads]
-    inside = [own.array.identifier for own in pads.values() if isinstance(own.array, Name)]
+    sliced = [own.array.identifier for own in pads.values() if isinstance(own.array, Name)]
     if not gone:
-        return left, inside
-    return with_sources(left, lambda source: replaced(source, gone)), inside
+        return left, sliced
+    return with_sources(left, lambda source: replaced(source, gone)), sliced
 
 
 def _pad(source: Node) -> View | None:
