@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, widened
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import MOST_TIMES
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear, normal
@@ -23,8 +24,6 @@ from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain
 from jaxte.tensors.facts import Permutation, SymmetricAdjacency, find, values_in
 from jaxte.tensors.tensor import Tensor
-
-_MOST_TIMES = 4.0  # the points of a definition that an adjoint may take for want of a scatter
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def solve_data(points: Points, targets: Sequence[Axis] = ()) -> Points:
     than ``k``: solved for ``k``, the sum would meet each ``i`` at each ``y``, and leave most of them out.
     """
     done: set[Expr] = set()  # equations that facts were applied to
-    budget = _MOST_TIMES
+    budget = MOST_TIMES
     while True:
         found = None
         for condition in points.conditions:

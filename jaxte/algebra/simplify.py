@@ -13,6 +13,7 @@ from functools import reduce
 from jaxte.algebra.product import is_zero
 from jaxte.algebra.sums import addends, alike, term_of, with_one_number
 from jaxte.lang.expr import Axis, Call, Const, Expr, call
+from jaxte.lang.limits import CASES
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, with_indices
 from jaxte.sets.affine import from_linear
@@ -20,7 +21,6 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.resolved import resolved
 
-_ADDENDS_SEEN = 8  # how far back an opposite addend is looked for, so that long sums take linear time
 Wrap = Callable[[Expr], Expr]
 
 
@@ -135,7 +135,8 @@ def _in_sum(a: Expr, b: Expr, sign: float) -> Expr | None:
     if (total := alike(a, b, sign)) is not None:
         return total
     later: list[Expr] = []
-    while isinstance(a, Call) and a.op is ADD and a.dtype == b.dtype and len(later) < _ADDENDS_SEEN:
+    # How far back an opposite addend is looked for, so that long sums take linear time.
+    while isinstance(a, Call) and a.op is ADD and a.dtype == b.dtype and len(later) < CASES:
         a, last = a.args
         own = alike(last, b, sign)
         if own is None and not (isinstance(a, Call) and a.op is ADD):

@@ -23,7 +23,7 @@ from functools import lru_cache
 
 from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
 from jaxte.lang import dtypes
-from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.dtypes import LEAST, is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import ordered, reached
 from jaxte.lang.limits import FUNCTION, MOST_PARTS, MOST_TERMS
@@ -121,7 +121,6 @@ _DEEPEST = 24  # products nested deeper than this are one factor, to keep the wo
 _ROUNDING = (
     1e-14  # what is left of coefficients that cancel, for each unit of theirs: 0, but for rounding in float64
 )
-_SMALL = 1e-4  # numbers from here to its inverse are within the range of every dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +184,7 @@ def with_one_number(expr: Expr) -> Expr:
     if (
         term.product is None
         or term.product.dtype != expr.dtype
-        or not _SMALL < abs(term.coefficient) < 1 / _SMALL
+        or not LEAST < abs(term.coefficient) < 1 / LEAST
     ):
         return expr
     return scaled(term, term.coefficient)

@@ -24,11 +24,11 @@ from jaxte.algebra.product import multiplied, product_of
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import LEVELS
 from jaxte.lang.operators import POWER, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, postorder, reads_of, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST = 32  # tensors that change with one: a softmax has three, and steps that follow each other would each follow all behind them
 _EXTREMA = ("max", "min")
 _WITHOUT_SLOPE = ("stop_gradient", "sign", "floor", "ceil", "round", "trunc")
 _SHIFTS = {"negative": -1.0, "cast": 1.0}  # what becomes of the degree of a shift
@@ -91,7 +91,7 @@ def _are_invariant(
     try:
         for tensor in order:
             if not followed.degrees.keys().isdisjoint(tensor.inputs):
-                if not isinstance(tensor, Compute) or tensor in opaque or len(followed.degrees) > _MOST:
+                if not isinstance(tensor, Compute) or tensor in opaque or len(followed.degrees) > LEVELS:
                     return False
                 followed.add(tensor)
     except (_UnknownError, TooLarge):

@@ -41,6 +41,7 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import PLACES
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.meaning.interpret import interpret
@@ -50,10 +51,6 @@ from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor, new_axes
-
-_MOST_TERMS = (
-    2000  # of the Jacobian of one tensor: each is an expression, and they multiply from tensor to tensor
-)
 
 
 @dataclass(frozen=True)
@@ -190,9 +187,10 @@ def structured_jacobian(output: Tensor, input: Tensor) -> StructuredJacobian:
             for part in parts:
                 assert isinstance(part.read, Read)
                 _add(terms.setdefault(part.read.tensor, []), _carried(term, tensor, part, axes))
-        if sum(map(len, terms.values())) > _MOST_TERMS:
+        # Each term of the Jacobian of one tensor is an expression, and they multiply from tensor to tensor.
+        if sum(map(len, terms.values())) > PLACES:
             raise DifferentiationError(
-                f"the Jacobian of {output.name} has more than {_MOST_TERMS:,} terms at {tensor.name}; take it in fewer steps, or dense"
+                f"the Jacobian of {output.name} has more than {PLACES:,} terms at {tensor.name}; take it in fewer steps, or dense"
             )
     return StructuredJacobian(output, input, axes, terms.get(input, []))
 

@@ -25,12 +25,10 @@ FEW_OPERATIONS = (
     20_000  # with which nearly every question is answered; the others are asked again with twice as many
 )
 UNANSWERED = 2  # questions that isl may leave open while one set of equations is solved
-HELD = 8  # ends at which the indices of one read are held: each doubles the sets of equations
 VISITS = (
     1_000  # of nodes while one body is lowered, each in each piece of the result that it is evaluated for
 )
 VISITS_OF_A_NODE = 4  # and as many more for each node
-DIGIT_AXES = 8  # axes that a sum may be taken apart into while it is looked at
 
 # A step is a node visited, some ten microseconds.
 OPERATIONS_OF_A_STEP = 20

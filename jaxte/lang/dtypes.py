@@ -61,6 +61,7 @@ NARROW = ("float16", "bfloat16")  # in which sums, products and recurrences are 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+INT32_BITS = 31  # of an int32, besides its sign
 INTEGER_LIMITS = {  # the least and the greatest of each
     **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
@@ -194,7 +195,7 @@ def width(dtype: str) -> int:
 
 
 _ROUNDING = 0.02  # of the larger of two numbers, which bfloat16 may round by 0.004 each
-_LEAST, _MOST = 1e-4, 1e4  # what float16 has in full precision, too
+LEAST = 1e-4  # from which on, up to its inverse, float16 has numbers in full precision, too
 
 # on indices, which are integers of any size
 INTEGER_FOLDS: dict[str, Callable[..., Any]] = {
@@ -250,7 +251,7 @@ def in_every_dtype(value: Scalar) -> float | None:
     """``value`` where every dtype of real numbers has it up to rounding, else None."""
     if isinstance(value, (bool, complex)):
         return None
-    return float(value) if value == 0 or _LEAST < abs(value) < _MOST else None
+    return float(value) if value == 0 or LEAST < abs(value) < 1 / LEAST else None
 
 
 def fits(dtype: str, value: Any) -> bool:

@@ -10,28 +10,41 @@ from __future__ import annotations
 # --- what is looked at and taken apart: beyond, it stays together, or nothing is said of it
 
 MOST_PARTS = 64  # terms of a sum, factors of a product, pieces of an index; slices, groups, classes or sums in one statement: stencil_25_point
-LEVELS = 12  # tensors that read one another, guards and choices within each other
+LEVELS = 12  # tensors that read one another, guards and choices within each other, functions one after the other that are followed, readings until nothing changes
 BEHIND = 100  # tensors, or nodes, behind one factor or condition
 PLACES = 4_000  # nodes of one body, each with its conditions or in each part of an axis
-CASES = 8  # branches, pieces, turns and leaves that one thing is taken apart into, each of which is looked at by itself
+CASES = 8  # branches, pieces, turns and leaves that one thing is taken apart into, axes, pivots, addends and values: each is looked at by itself
 MOST_DIGITS = 12  # dimensions of one read, or of a reshape
+ORDERED = 4  # axes all orders, or all subsets, of which are tried
+POSITIONS = (
+    2**13  # each of which is asked whether a condition holds there, with which all others are then compared
+)
 TABLE = 2**20  # positions that are tabulated at a time, or looked at one by one: 8 MB for each index
 LARGE_TABLE = 2**23  # numbers that NumPy looks at once, or in pieces: less than a second
+REMEMBERED = 64  # programs of one function, the oldest of which is forgotten: shapes in use are fewer
+SEVERAL = 3  # of one kind, from which on they are told, or taken, together
 
 # --- what is worth an array, a product or another order
 
 MARGIN = 1.25  # how many times as many points, elements or seconds the other way has to take: less is within what estimates are off
 HALVED = 2  # times fewer points, elements or positions, where nothing else is given up for it
 FAR_FEWER = 8  # times fewer points: what is computed at these takes next to nothing beside the others
+MOST_LARGER = 4  # times as many elements, points or bytes as there are of what is read, asked for or already held: what waste is worth the other way
+SHARE = 0.5  # of an axis, of an array or of all pairs, from which on it is taken in whole, and below which the rest is left out
+MOST_TIMES = 4.0  # the law of cheap gradients: points of what a reader passes on, for each of the reader and of the elements that it reads
+AGAIN = 8  # times that a step of a loop is computed for want of memory, for which there are as many slots as it takes
 MOST_LAID_OUT = 8  # elements for each one of the array that they are taken from
 FUNCTION = 8  # operations that exp and its like count for, and that are worth another order or an array
 WORTH_A_TENSOR = 6  # operations of what is computed once for several readers
 FEWER = 4  # times fewer elements than points that read them, where each is computed once for all
 SHORTEST_PRODUCT = 8  # points of a sum; over fewer it is no product of matrices
 FEW_ELEMENTS = 4096  # that are computed faster than read, and laid out however few are read
+MANY_ELEMENTS = 2**13  # of fewer of which a sum, a softmax, a call or a loop of tests takes no time
 MOST_HELD = (
     2**23
 )  # bytes of an intermediate: half of a cache; larger ones are computed in tiles, again in each
+MOST_KEPT = 2**28  # bytes of what is kept for all steps of a loop, or laid out of all windows
+MOST_BYTES = 10**11  # no machine is asked for more
 VECTOR = 8  # positions side by side from which on they are worth being whole vectors
 
 # --- a short axis, one position after the other

@@ -23,6 +23,7 @@ from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
+from jaxte.lang.limits import TABLE
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.meaning.fact_checks import check_facts
@@ -32,7 +33,6 @@ from jaxte.tensors.recurrences.node import Recurrence, Recurrent
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
-MOST_POINTS = 2_000_000  # evaluated at once
 _REDUCTIONS: dict[str, np.ufunc] = {
     "sum": np.add,
     "prod": np.multiply,
@@ -126,7 +126,7 @@ def _compute(tensor: Compute, values: Mapping[Tensor, np.ndarray], sizes: Sizes)
     dims = _dimensions(tensor, list(ranges))
     extents = [len(ranges[axis]) for axis in tensor.axes]
     points = max(1, math.prod(extents))
-    at_once = max(1, MOST_POINTS * points // max(1, _largest_grid(tensor, ranges)))
+    at_once = max(1, TABLE * points // max(1, _largest_grid(tensor, ranges)))
     result = np.empty(extents, tensor.dtype)
     for box in _boxes(extents, at_once):
         grid = _Grid({**ranges, **dict(zip(tensor.axes, box, strict=True))}, dims, values, sizes)

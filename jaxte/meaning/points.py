@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Expr, Reduce, Var, call, conjuncts
 from jaxte.lang.graphs import components
+from jaxte.lang.limits import FEW, PLACES
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.meaning.cost import told_by_data
@@ -22,8 +23,6 @@ from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, extent
 from jaxte.sets.tabulate import values_at
 from jaxte.tensors.tensor import Compute
-
-_MOST = 2000  # nodes and guards that are told apart: choices within choices are many
 
 
 def points(tensor: Compute) -> float:
@@ -37,7 +36,8 @@ def _reductions(body: Expr, axes: Sequence[Axis]) -> Iterator[float]:
     stack: list[tuple[Expr, tuple[Expr, ...]]] = [(body, ())]
     while stack:
         node, guards = stack.pop()
-        guards = guards if len(seen) < _MOST else ()
+        # Nodes and guards that are told apart: choices within choices are many.
+        guards = guards if len(seen) < PLACES else ()
         # the results of a tuple reduction are found in one pass
         key = (node.reducer, node.exprs, node.axes, node.where) if isinstance(node, Reduce) else (node,)
         if (*key, guards) in seen:
@@ -60,7 +60,6 @@ def _reductions(body: Expr, axes: Sequence[Axis]) -> Iterator[float]:
 
 
 _SAMPLES = 64  # points at which conditions are tried for the share that they leave
-_FEW = 4  # hits of a sample that are too few to tell by
 # Fractions of multiples of these are spread evenly, in each pair of dimensions too, and fall on even and odd positions alike.
 _STEPS = (0.6180339887, 0.7548776662, 0.8191725134, 0.8566748839, 0.8812714616)
 
@@ -92,7 +91,8 @@ def _share(conditions: tuple[Expr, ...]) -> float:
     ):
         return 1.0
     held, points = _held(forms, _sample(axes, _SAMPLES))
-    if held < _FEW and points == _SAMPLES:
+    # Hits of a sample that are too few to tell by.
+    if held < FEW and points == _SAMPLES:
         held, points = _held(forms, _sample(axes, _SAMPLES * _SAMPLES // 2))
     return max(held, 1) / points
 

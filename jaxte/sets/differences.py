@@ -12,10 +12,9 @@ from functools import lru_cache
 from math import inf
 
 from jaxte.lang.expr import Axis, Expr, conjuncts
+from jaxte.lang.limits import CASES
 from jaxte.sets.affine import Linear
 from jaxte.sets.index_forms import linear_or_none, nonnegative_forms
-
-_MOST_AXES = 8  # of which all differences are kept
 
 Bound = tuple[Expr | None, Expr | None, int]
 """``x - y <= bound``; None stands for 0."""
@@ -137,7 +136,7 @@ def _bounds(
 
 def differences(axes: Sequence[Expr], conditions: Sequence[Expr]) -> Differences | None:
     """The points of ``axes`` at which ``conditions`` hold; None where one of these is about more than differences of ``axes``."""
-    if len(axes) > _MOST_AXES:
+    if len(axes) > CASES:
         return None
     forms: list[Linear] = []
     for condition in conditions:

@@ -11,14 +11,13 @@ from itertools import pairwise
 
 from jaxte.lang.divisions import Quotient, Remainder, division, divisions
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
+from jaxte.lang.limits import SEVERAL
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY, NOT_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms
 from jaxte.sets.intervals import at_most, axis_bounds, constant, known
 from jaxte.sets.resolved import resolved
-
-_MANY = 3  # digits that are read of a number; two are solved for, and met by forms, as they stand
 
 
 def weights_of(axis: Axis, roots: Iterable[Expr]) -> list[int]:
@@ -89,7 +88,8 @@ class Number:
         return found
 
 
-def number_of(axis: Axis, roots: Sequence[Expr], many: int = _MANY) -> Number:
+# Digits that are read of a number; two are solved for, and met by forms, as they stand.
+def number_of(axis: Axis, roots: Sequence[Expr], many: int = SEVERAL) -> Number:
     """``axis`` taken apart into the digits that are read below ``roots``, where these are ``many``."""
     weights = weights_of(axis, roots)
     if len(weights) < many:

@@ -33,6 +33,7 @@ from jaxte.lang.expr import (
     conjunction,
 )
 from jaxte.lang.graphs import among, place_of
+from jaxte.lang.limits import CASES
 from jaxte.lang.operators import OR
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
@@ -49,7 +50,6 @@ from jaxte.sets.isl_text import (
 Range = tuple[Expr, Expr]
 _Answer = TypeVar("_Answer")
 _local = threading.local()
-_MOST_PIECES = 4  # of a condition, which stands at each point that it is asked at
 _SPENT = ("maximal number of operations", "read_from_str")  # what isl says; reading is cut off where it is
 
 
@@ -207,7 +207,8 @@ class IntegerSet:
         everywhere = self._read(self._bounds).project_out(*rest)
         shadow = self._set.project_out(*rest).gist(everywhere).coalesce().remove_redundancies().compute_divs()
         pieces = shadow.get_basic_sets()
-        if len(pieces) > _MOST_PIECES:
+        # Each piece of a condition stands at each point that it is asked at.
+        if len(pieces) > CASES:
             return None
         names, _, _ = self._names()
         nodes = {name: node for node, name in names.items()}

@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxte.lang.divisions import Division, Quotient, division
 from jaxte.lang.expr import Axis, Call, Expr
+from jaxte.lang.limits import CASES
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, combined, from_linear, linear, normal
 from jaxte.sets.intervals import (
@@ -23,8 +24,6 @@ from jaxte.sets.intervals import (
 )
 from jaxte.sets.quasi_affine import index_of
 from jaxte.sets.tabulate import values_along
-
-_FEW_POINTS = 8  # of a dimension, over which the values of a division are looked at one by one
 
 
 def simplify(index: Expr, table: Mapping[Axis, Expr]) -> Expr:
@@ -80,7 +79,8 @@ def _resolved(node: Expr) -> Expr | None:
 def _progression(node: Expr) -> Expr | None:
     """A division of one dimension of few points, where its values are evenly spaced."""
     dims = dims_of(node)
-    if len(dims) != 1 or not 2 <= (known(dims[0].extent) or 0) <= _FEW_POINTS:
+    # Over so few points of a dimension the values of a division are looked at one by one.
+    if len(dims) != 1 or not 2 <= (known(dims[0].extent) or 0) <= CASES:
         return None
     values = values_along(index_of(node), dims[0])
     first = known(dims[0].lo)

@@ -13,15 +13,12 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Const, Expr, Read, call
-from jaxte.lang.limits import MARGIN
+from jaxte.lang.limits import MARGIN, MOST_LARGER
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.piecewise_affine import Piece, PiecewiseAffine, piecewise_affine
 from jaxte.tensors.tensor import Compute, Tensor, axis_names_of, new_axes
-
-# And of all of it, slices that are not read included, for each element that is read or exists.
-_MOST_MEMORY = 4
 
 
 class Extended(Compute):
@@ -76,7 +73,8 @@ def piecewise_indices(read: Read) -> dict[int, PiecewiseAffine]:
             found[axis] = own
     points = _points(read)
     few = bool(found) and _elements(read, found) <= MARGIN * points
-    return found if few and _growth(read, found) <= _MOST_MEMORY * (1 + points / _known(read)) else {}
+    # The whole copy grows no more than this for each element that is read or exists, slices that are not read included.
+    return found if few and _growth(read, found) <= MOST_LARGER * (1 + points / _known(read)) else {}
 
 
 def _elements(read: Read, pieces: dict[int, PiecewiseAffine]) -> float:

@@ -15,6 +15,7 @@ from jaxte.lang.checks import counted, for_users
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError, nearest
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.lang.graphs import ordered
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.text import definition_text, text
 from jaxte.lang.walk import reads_of
@@ -24,7 +25,6 @@ from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, same_extent
 
 made_within: ContextVar[tuple[list[Tensor], ...]] = ContextVar("made_within", default=())
 """The lists of the regions under way, to which each tensor that is defined is added."""
-LONGEST_LITERAL = 64  # elements that the emitted code writes out
 # operators that are not called as the methods of arrays are
 _OPERATORS = {
     "T": "transpose",
@@ -374,7 +374,8 @@ def of_array(array: Any, name: str, dtype: Any = None) -> Tensor:
     own = dtypes.dtype_name(values.dtype)
     kind = default_dtype(own) if dtype is None else dtypes.dtype_name(dtype)
     values = of_dtype(values, kind, name)
-    if values.size > LONGEST_LITERAL:
+    # Elements that the emitted code writes out.
+    if values.size > MOST_PARTS:
         held = _Held(_Array(values))
         return Extern(name, values.shape, kind, held.fn, (), 0, held)
     axes = new_axes(values.shape)

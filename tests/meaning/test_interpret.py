@@ -346,7 +346,7 @@ def test_large_grids_are_cut_into_boxes(at_once: int, monkeypatch: pytest.Monkey
     Y = compute((3, 4), lambda i, j: total(X[i, j + k] * W[k, j] + i * j, axis=k), "Y")
     x, w = np.arange(18, dtype=F).reshape(3, 6), np.arange(12, dtype=F).reshape(3, 4)
     expected = [[sum(x[i, j + k] * w[k, j] + i * j for k in range(3)) for j in range(4)] for i in range(3)]
-    monkeypatch.setattr(interpreter, "MOST_POINTS", at_once)
+    monkeypatch.setattr(interpreter, "TABLE", at_once)
     check(Y, {X: x, W: w}, expected)
 
 

@@ -33,8 +33,10 @@ from jaxte.autodiff.terms.places import (
     points_of,
 )
 from jaxte.lang import dtypes
+from jaxte.lang.dtypes import INT32_BITS
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW_POSITIONS
 from jaxte.lang.operators import (
     AND,
     BIT_AND,
@@ -64,8 +66,6 @@ from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
 
 _NUMBERS = ("winner", "places", *ENDS.kinds)  # kinds of tensors that hold numbers of points
-MOST_BITS = 31  # of an int32, besides its sign
-_FEW_BITS = 8  # that are added up one by one
 
 
 def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
@@ -81,7 +81,7 @@ def extremum_adjoint(tensor: Compute, node: Reduce, seed: Expr) -> Expr:
     if read is not None:
         return _of_elements(read, seed)
     points = extremum.points
-    if isinstance(points, Const) and int(points) <= MOST_BITS:
+    if isinstance(points, Const) and int(points) <= INT32_BITS:
         return _of_places(extremum, seed)
     if may_be_held([*extremum.axes, *node.axes], node.dtype):
         return _of_elements(_again(extremum, _one_tensor(extremum, Held)), seed)
@@ -280,7 +280,7 @@ def _places(extremum: _Extremum) -> Expr:
 def _number_of_bits(extremum: _Extremum, places: Expr) -> Expr:
     node, dtype = extremum.node, extremum.tensor.dtype
     total: Expr = cast(bits_set(places), dtype)
-    if isinstance(extremum.points, Const) and int(extremum.points) <= _FEW_BITS:
+    if isinstance(extremum.points, Const) and int(extremum.points) <= FEW_POSITIONS:
         own = cast(call(BIT_AND, call(RIGHT_SHIFT, places, cast(extremum.position, "int32")), 1), dtype)
         total = Reduce(builtin_reducer("sum", dtype), (own,), node.axes, node.where)
     if extremum.may_be_empty:

@@ -28,7 +28,7 @@ from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import has_many_cases, is_left_open, summands
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MARGIN
+from jaxte.lang.limits import HALVED, MARGIN, MOST_TIMES
 from jaxte.lang.operators import ADD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.meaning.points import points
@@ -94,10 +94,6 @@ def equal_by_normal_forms(a: Tensor, b: Tensor, atoms: Sequence[Tensor]) -> bool
     return not difference
 
 
-LIMIT = 4.0  # points of what a reader passes on, for each of the reader and of the elements that it reads
-_WORTH = 2.0  # how many times the points of a scatter-add a solved contribution takes that is not taken
-
-
 class Positions(Compute):
     """The positions along one axis at which a definition reads, as integers at its own points."""
 
@@ -112,7 +108,7 @@ class LongPositions(Positions):
 
 def allowed(reader: Compute, tensor: Tensor) -> float:
     """The points that ``reader`` may take to pass on what flows into it to ``tensor``."""
-    return LIMIT * (_points(reader) + _elements(tensor))
+    return MOST_TIMES * (_points(reader) + _elements(tensor))
 
 
 def taken(part: Tensor, reader: Compute, head: Tensor) -> float:
@@ -146,7 +142,8 @@ def cheaper(part: Contribution, targets: Sequence[Axis]) -> list[Expr]:
         return solved
     kind = LongPositions if is_left_open(part, targets) else Positions
     added = summands(_at_positions(part, kind), targets)
-    return added if _WORTH * _of_terms(added, targets) <= found else solved
+    # How many times the points of a scatter-add a solved contribution takes that is not taken.
+    return added if HALVED * _of_terms(added, targets) <= found else solved
 
 
 def _of_terms(terms: Sequence[Expr], targets: Sequence[Axis]) -> float:

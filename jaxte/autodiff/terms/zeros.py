@@ -22,9 +22,9 @@ from jaxte.algebra.sums import with_common_factor, with_shared_factor
 from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, scaled, times
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import guarded
-from jaxte.lang.budget import HELD
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import CASES, MOST_LAID_OUT
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
 from jaxte.sets.conditions import tidy
@@ -36,9 +36,6 @@ from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.tensors.reducers import builtin_reducer
-
-# Points of a product under a mask for each of a band: diagonals of an array are far apart in memory.
-_MOST_BESIDE = 8
 
 
 def summands(contribution: Contribution, targets: Sequence[Axis]) -> list[Expr]:
@@ -53,7 +50,7 @@ def has_many_cases(contribution: Contribution) -> bool:
     """Whether the ends at which indices are held make more cases, each a set of equations, than there is a budget for."""
     assert isinstance(contribution.read, Read)
     held = {node for index in contribution.read.indices for node in _extrema(index)}
-    return len(held) > HELD
+    return len(held) > CASES
 
 
 def _extrema(index: Expr) -> list[Call]:
@@ -172,7 +169,8 @@ def eliminate(points: Points, targets: Sequence[Axis], name: str) -> Expr | None
     bands = _bands(known, points)
     if bands and _reads_askew(points.value, transformation):
         whole = simplify_domain(Domain(points.axes, [c for c in known if not among(c, bands)]))
-        if not whole.is_empty and _size(whole) <= _MOST_BESIDE * _size(transformation):
+        # Points of a product under a mask for each of a band: diagonals of an array are far apart in memory.
+        if not whole.is_empty and _size(whole) <= MOST_LAID_OUT * _size(transformation):
             transformation, on_data = whole, [*on_data, *bands]
     table: dict[Expr, Expr] = dict(transformation.old_to_new)
     on_data = [simplify_reads(substitute(c, table)) for c in on_data]

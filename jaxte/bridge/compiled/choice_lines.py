@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
+from jaxte.lang.limits import LEVELS, SEVERAL
 from jaxte.lower.code.vocabulary import Amounts, Choice, Estimate, TilePass
-
-_LONGEST_STEP = 12  # tensors of a step that is told once
-_FEWEST_STEPS = 3  # how often it has to stand there
 
 
 def called(choice: Choice) -> str:
@@ -41,11 +39,13 @@ def lines_of(choices: Sequence[Choice]) -> list[str]:
 
 def _repetition(told: Sequence[object], at: int) -> tuple[int, int]:
     """How many entries from ``at`` on are a step that follows itself, and how many times it stands there."""
-    for length in range(1, min(_LONGEST_STEP, len(told) - at) + 1):
+    # Tensors of a step that is told once.
+    for length in range(1, min(LEVELS, len(told) - at) + 1):
         step, times = told[at : at + length], 1
         while told[at + length * times : at + length * (times + 1)] == step:
             times += 1
-        if times >= _FEWEST_STEPS:
+        # The step has to stand there so often.
+        if times >= SEVERAL:
             return length, times
     return 1, 1
 

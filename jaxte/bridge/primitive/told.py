@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from jaxte.bridge.price.programs import Beside
 from jaxte.lang.errors import LoweringError, PerformanceWarning
+from jaxte.lang.limits import FEWER
 from jaxte.lower.code.vocabulary import Choice, Program, Verdict
 from jaxte.lower.program.remedies import IN_TILES, in_tiles_of
 
 _MACHINERY = frozenset({"jaxte", "jax", "jaxlib", "functools", "contextlib", "threading"})
 _EMITTED = "<jaxte "
-_LEAST_GAIN = 4  # times less held, or a budget is no remedy
 _told: set[Verdict] = set()
 
 Within = Callable[[int], Program]
@@ -62,7 +62,8 @@ def _checked(choice: Choice, within: Within | None) -> Choice:
     verdict = choice.verdict
     if verdict is None or verdict.remedy != IN_TILES:
         return choice
-    budget = 2 ** ((verdict.held // _LEAST_GAIN).bit_length() - 1)
+    # Times less held, or a budget is no remedy.
+    budget = 2 ** ((verdict.held // FEWER).bit_length() - 1)
     helps = within is not None and _is_in_tiles(choice, budget, within)
     return replace(choice, verdict=replace(verdict, remedy=in_tiles_of(budget) if helps else ""))
 

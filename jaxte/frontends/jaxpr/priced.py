@@ -23,6 +23,7 @@ from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equat
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.dtypes import is_float
+from jaxte.lang.limits import MANY_ELEMENTS
 from jaxte.lower.cost.paces import Paces
 
 # what no program does faster: a scatter that is left by the rules of structure has positions that are data
@@ -38,7 +39,6 @@ _KEPT = (
     "exponential",
     "power",
 )
-_LARGE = 1 << 13  # elements, in fewer of which a softmax takes no time
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 
 
@@ -175,7 +175,7 @@ def _begins_softmax(step: Step) -> bool:
     """Whether a large extremum is of functions of what is given, or of a product: XLA computes softmaxes and their entropies of these in fewer
     passes than the estimate knows of, and JAX's derivative of them is as good as ours. Scores that are made of pairs are no such arrays.
     """
-    if step.name != "reduce_max" or elements(step.inputs[0]) < _LARGE:
+    if step.name != "reduce_max" or elements(step.inputs[0]) < MANY_ELEMENTS:
         return False
     size, stack, seen = elements(step.inputs[0]), [step.inputs[0]], set[Slot]()
     while stack:

@@ -27,6 +27,7 @@ from jaxte.frontends.jaxpr.plan.moving import Wanted
 from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.lang.graphs import filled_in
+from jaxte.lang.limits import REMEMBERED
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +114,6 @@ def _builder(name: str, error: str) -> ArgumentError:
     )
 
 
-_MOST = 64  # programs of one function, the oldest of which is forgotten: shapes in use are fewer
-
-
 @dataclass(frozen=True)
 class Fingerprint:
     """What the plan of a call depends on: its jaxpr, the constants in it that are known, and what may hide in rules.
@@ -163,7 +161,7 @@ class KeptPlans:
 
     def keep(self, own: Fingerprint, plan: Plan, wanted: Wanted = None) -> None:
         """From now on ``plan`` is that of the program."""
-        if len(self._kept) >= _MOST:
+        if len(self._kept) >= REMEMBERED:
             self._kept.clear()
         others = [
             entry

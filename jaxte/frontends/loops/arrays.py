@@ -25,9 +25,8 @@ from jaxte.frontends.loops.values import Block, check_extents, is_number, is_sta
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.sets.affine import normal
-
-_LISTED = 64  # values that are no numbers, of a list that stands for an array: each is an alternative of its elements
 
 
 class Arrays(Elements):
@@ -45,7 +44,8 @@ class Arrays(Elements):
         """A list as an array."""
         if _are_numbers(values):
             return self.block(self.outside(np.array(values), "listed"), node)
-        if len(values) > _LISTED:
+        # Values that are no numbers, of a list that stands for an array: each is an alternative of its elements.
+        if len(values) > MOST_PARTS:
             raise DefinitionError(
                 f"a list of {len(values)} values as an array; make it by np.zeros, and write its elements"
             )

@@ -15,6 +15,7 @@ from typing import TypeVar
 from jaxte.frontends.loops.program import Counter, Equation, Stand
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
 from jaxte.lang.graphs import circles
+from jaxte.lang.limits import PLACES
 from jaxte.lang.walk import depends_on, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.domain import IntegerSet
@@ -26,7 +27,6 @@ from jaxte.tensors.recurrences.earlier import numbers_within
 T = TypeVar("T")
 Candidates = Callable[[Equation], Sequence[Expr]]
 _FACTORS = (0, 1, 2, 4)  # of the loops in the time of a diagonal
-_MOST_TRIED = 3000  # times of equations, after which no clock is looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,8 @@ class Search:
             return whole(times)
         for time in candidates(self.equations[place]):
             self._tried += 1
-            if self._tried > _MOST_TRIED:
+            # Times of equations, after which no clock is looked for.
+            if self._tried > PLACES:
                 return None
             own = {**times, self.equations[place]: time}
             if all(self._fits(edge, own, fixed) for edge in self._to_earlier[place]):

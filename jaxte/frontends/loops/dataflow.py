@@ -18,6 +18,7 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
 from jaxte.lang.functions import logical_or, select
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import SEVERAL
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.accesses import Access, Content, Source
 from jaxte.sets.domain import IntegerSet
@@ -25,7 +26,6 @@ from jaxte.sets.flow import Flow
 from jaxte.tensors.reducers import builtin_reducer
 
 _LAST = 10**6  # the time of what is returned
-_SEVERAL = 3  # writes, those of the edges among them, that a read chooses between element by element
 
 
 class Dataflow:
@@ -206,7 +206,8 @@ class Dataflow:
         for whole in reads:
             around = len(whole.axes) - len(whole.indices)
             taken = any(whole in others for others in groups.values())
-            if taken or len(found[whole].written) < _SEVERAL or not around or not self._is_whole(whole):
+            # Writes, those of the edges among them, that a read chooses between element by element.
+            if taken or len(found[whole].written) < SEVERAL or not around or not self._is_whole(whole):
                 continue
             own, loops = by_access[whole], whole.axes[:around]
             groups[whole] = [

@@ -19,13 +19,13 @@ from jaxte.frontends.loops.clocks import Clocks, Edge, Lag, Nest
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import FEW
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute, with_indices
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.tensors.recurrences.earlier import decided
 
-_MOST = 4  # lines of one array
 _Fixed = tuple[tuple[int, Expr], ...]
 """Places of an array, and where along each of them a step reads it."""
 
@@ -77,7 +77,8 @@ def own_lines(
         equation.says(_by_clock(equation.body, equation.axes[0]))
     lines: dict[tuple[Equation, _Fixed], Equation] = {}
     waiting = list(block)
-    while waiting and len(lines) <= _MOST * len(block):
+    # Lines of one array.
+    while waiting and len(lines) <= FEW * len(block):
         reader = waiting.pop()
         table: dict[Expr, Expr] = {}
         for target in block:
@@ -160,7 +161,7 @@ def _lines(equation: Equation, clocks: Clocks, readers: Sequence[Equation]) -> l
         counts = {line: sum(line in own for own in reads) for own in reads for line in own}
         found.append(max(counts, key=lambda line: counts[line]))
         reads = [own for own in reads if found[-1] not in own]
-    return found if len(found) <= _MOST else []
+    return found if len(found) <= FEW else []
 
 
 def _reads(reader: Equation, equation: Equation) -> list[Read]:

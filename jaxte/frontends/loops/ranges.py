@@ -27,11 +27,10 @@ from jaxte.frontends.loops.recorder import Unbounded
 from jaxte.frontends.loops.values import Block, is_static
 from jaxte.lang import functions
 from jaxte.lang.expr import Const, Expr, as_expr
+from jaxte.lang.limits import FEW, MOST_PARTS
 from jaxte.sets.affine import normal
 
 NO_BOUND = "a while loop has no bound that is known; write for t in range(most): if not (...): break, or count in it, as in while t < most and ...: ...; t += 1"
-_MOST_WRITTEN_OUT = 64  # iterations
-_MOST_COLOURS = 4  # of a sweep, whose parts are statements of their own
 
 
 class Ranges(Choices):
@@ -171,7 +170,7 @@ class Ranges(Choices):
         """A ``while`` over numbers that are known, as ``while n > 1: ...; n //= 2``, written out."""
         if node.orelse or jumps_in(node.body):
             raise self.fault(node, NO_BOUND)
-        for _ in range(_MOST_WRITTEN_OUT + 1):
+        for _ in range(MOST_PARTS + 1):
             test = truth(self.number(node.test))
             if isinstance(test, Expr):
                 self.as_known(node.test)
@@ -181,7 +180,7 @@ class Ranges(Choices):
             self.block_of(node.body)
         raise self.fault(
             node,
-            f"a while loop over known numbers is written out, and this one has more than {_MOST_WRITTEN_OUT} iterations",
+            f"a while loop over known numbers is written out, and this one has more than {MOST_PARTS} iterations",
         )
 
     def _changed_numbers(self, before: Mapping[str, Any]) -> list[str]:
@@ -202,7 +201,8 @@ class Ranges(Choices):
         values = _numbers(ends, most)
         key = (self.frame.number, "written out", id(node))
         coloured = bool(self.recorder.loops) and _is_coloured(name, body) and not jumps_in(body)
-        if values is not None and (key in self.forced or (coloured and len(values) <= _MOST_COLOURS)):
+        # Each colour of a sweep is a part with statements of its own.
+        if values is not None and (key in self.forced or (coloured and len(values) <= FEW)):
             self._written_out(node, name, values, body)
             return
         own, jumps = list(body), jumps_in(body)
@@ -328,4 +328,4 @@ def _numbers(ends: tuple[Any, Any, int], most: Any) -> range | None:
     if most is not None or not isinstance(first, int) or not isinstance(last, int):
         return None
     values = range(first, last, ends[2])
-    return values if len(values) <= _MOST_WRITTEN_OUT else None
+    return values if len(values) <= MOST_PARTS else None

@@ -18,9 +18,9 @@ from jaxte.lang import dtypes
 from jaxte.lang.dtypes import promote
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Expr
+from jaxte.lang.limits import LEVELS
 from jaxte.tensors.tensor import Tensor
 
-_AGAIN = 12  # readings of a text, until the dtypes of its variables are found
 _REMEDIES: dict[type, str] = {
     ast.Try: "try is no part of te.loops",
     ast.Global: "global variables are not written by te.loops",
@@ -37,7 +37,8 @@ def program_of(text: Written, arguments: Mapping[str, Any]) -> Program:
     kinds: dict[object, str] = {}
     forced: set[object] = set()
     readings = 0
-    while readings < _AGAIN:
+    # Readings of a text, until the dtypes of its variables are found.
+    while readings < LEVELS:
         recorder = Recorder(kinds)
         try:
             reader = Reader(text, recorder, forced, _default_of(arguments), ())

@@ -22,6 +22,7 @@ from jaxte.frontends.loops.widened import widened
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import select
+from jaxte.lang.limits import MOST_BYTES
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite_reads, substitute
 from jaxte.sets.affine import from_linear, linear, normal
@@ -32,7 +33,6 @@ from jaxte.tensors.recurrences.products import with_products
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST_ELEMENTS = 10**11  # of all steps together, of what is kept as long as a loop runs
 _MOST_STEPS_AGO = 1000  # steps that are kept where what a step reads lies that far back
 _SMALL = 12  # nodes of an expression that is computed again rather than kept
 _TEST = 30  # the same of a test of more elements than all it is made of, which a reduction of what it chooses makes as it goes
@@ -87,7 +87,7 @@ class _Making:
         steps = self._length(block, clocks)
         longest = max(lag.least for lag in clocks.lags.values())
         if isinstance(steps, Const) and (
-            int(steps.value) * elements(block) > _MOST_ELEMENTS  # type: ignore[arg-type]
+            int(steps.value) * elements(block) > MOST_BYTES  # type: ignore[arg-type]
             if any(clocks.solved(e) is None for e in block)
             else longest > _MOST_STEPS_AGO
         ):

@@ -13,11 +13,10 @@ from dataclasses import replace
 from jaxte.frontends.loops.program import Cell, Counter, Program, Statement
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr, conjunction
 from jaxte.lang.functions import logical_not, select
+from jaxte.lang.limits import SHARE
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import linear_or_none
-
-_PART = 0.5  # of an array, that a statement has to write
 
 
 def widened(program: Program) -> Program:
@@ -96,7 +95,8 @@ def _places(statement: Statement) -> dict[int, Counter] | None:
         or statement.conditions
     ):
         return None
-    return found if _PART * every <= written < every else None
+    # A statement has to write that much of the array.
+    return found if SHARE * every <= written < every else None
 
 
 def _over_all(statement: Statement, places: Mapping[int, Counter], filled: bool) -> Statement:

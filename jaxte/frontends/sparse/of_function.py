@@ -20,9 +20,9 @@ from jaxte.frontends.jaxpr.traced import Fingerprint, Traced, fingerprint, is_fl
 from jaxte.frontends.sparse.pattern import coloured, defined, identity, is_pulled, nothing
 from jaxte.frontends.sparse.propagation import Asked, propagated
 from jaxte.lang.errors import ArgumentError
+from jaxte.lang.limits import REMEMBERED
 
 R_co = TypeVar("R_co", covariant=True)
-_MOST = 16  # programs that are kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class SparseDerivative(PickledByName, Generic[R_co]):
         )
         if found is None:
             found = _derivative(traced, number, self._second)
-            self._kept = [*self._kept[-_MOST:], (own, found)]
+            self._kept = [*self._kept[-REMEMBERED:], (own, found)]
         return found, (*traced.arrays, *traced.closed.consts)
 
     def _number(self, args: tuple[Any, ...]) -> int:

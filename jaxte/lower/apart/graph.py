@@ -19,7 +19,7 @@ from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import Members, among, identical
-from jaxte.lang.limits import MOST_PARTS
+from jaxte.lang.limits import MOST_PARTS, SEVERAL
 from jaxte.lang.operators import MULTIPLY, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.apart.differences import (
@@ -136,7 +136,6 @@ def _renewed(node: Reduce, known: Changed, tensor: Compute, parts: Parts) -> dic
 
 
 MIRRORED = "mirrored sums"
-_FEWEST = 3  # values of a difference: of two, the weights are one array more that is held (point vortices: 7 -> 10 MB, in as long a time)
 _SMALL = 8  # of the cache: weights of more pairs are left to be computed in tiles, where those of a pair the other way round are not at hand
 
 
@@ -219,7 +218,8 @@ def _pairs(body: Expr, policy: Policy) -> list[_Pair]:
     for pair in found:
         features[pair.alike] += pair.features
     most = policy.rates.cache / _SMALL
-    return [p for p in found if features[p.alike] >= _FEWEST and p.bytes <= most]
+    # Values of a difference: of two, the weights are one array more that is held (point vortices: 7 -> 10 MB, in as long a time).
+    return [p for p in found if features[p.alike] >= SEVERAL and p.bytes <= most]
 
 
 def _pairs_of(left: dict[int, SignedSum]) -> Iterator[_Pair]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.lang.dtypes import LEAST
 from jaxte.lang.expr import ZERO, Const, Expr, as_expr
 from jaxte.lang.graphs import ordered
 from jaxte.lang.limits import MOST_PARTS
@@ -27,7 +28,6 @@ ROUNDED_ALIKE = (
     "float32",
     "float64",
 )  # narrower elements would be rounded, and leave their range, before they are added
-_LARGEST = 1e6  # of numbers: larger ones, and the inverse of these, might take an element out of its range
 
 
 def number_within(node: Node) -> Node | None:
@@ -62,7 +62,7 @@ def _scaled(node: Node) -> Node | None:
     numbers = [abs(a.value) for a in node.args if isinstance(a, Number)]
     if len(others) != 1 or (node.op is DIVIDE and others[0] is not node.args[0]):
         return None
-    return others[0] if all(1 / _LARGEST < n < _LARGEST for n in numbers) else None
+    return others[0] if all(LEAST < n < 1 / LEAST for n in numbers) else None
 
 
 _MOST_READ = 8  # arrays that the one kernel of joined sums reads

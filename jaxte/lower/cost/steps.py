@@ -18,7 +18,7 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.functions import select
-from jaxte.lang.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_DIAGONALS
+from jaxte.lang.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_DIAGONALS, VECTOR
 from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.general import general_work
@@ -32,7 +32,6 @@ from jaxte.sets.intervals import known
 
 TOGETHER = 4  # steps that are one loop: of eight, XLA on the CPU makes slower ones
 _REDUCERS = ("sum", "max", "min", "prod")
-_NARROWEST = 8  # elements of the result side by side
 
 
 def is_in_steps(node: Reduce) -> bool:
@@ -134,7 +133,7 @@ def seconds_in_steps(node: Reduce, facts: Platform) -> float:
     """The time that the steps of ``node`` take, infinite where they are no loops over many elements of the result."""
     paces = facts.paces
     kept = list(free_axes(node))
-    if paces is None or max(_extents(kept)) < _NARROWEST:
+    if paces is None or max(_extents(kept)) < VECTOR:
         return float("inf")
     size = dtypes.width(node.dtype) * prod(_extents(kept))
     turns = -(-prod(_extents(node.axes)) // TOGETHER)

@@ -20,6 +20,7 @@ from jaxte.lower.code.lines import APART, FIRST, KEPT, REPLAYED, docstring_text,
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.data import FUNCTION, KERNEL, PALLAS, TRITON
 from jaxte.lower.printing.views import ROLLED, SHIFTED
+from jaxte.show.printing import ROWS
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")
 _METADATA = "from jax.experimental.xla_metadata import set_xla_metadata"
@@ -106,7 +107,6 @@ def _shifted(x, *places):
     \"\"\"``x`` moved by so many places along its dimensions, with zeros where nothing comes from.\"\"\"
     return lax.pad(x, jnp.zeros((), x.dtype), [(n, -n, 0) for n in places])
 """
-_MOST_FORMULAS = 40  # lines of a docstring
 _WIDTH = 100  # characters of a line of it
 
 
@@ -154,9 +154,9 @@ def _function_among(program: Program, programs: Sequence[Program]) -> str:
 
 
 def _docstring(program: Program) -> list[str]:
-    formulas = list(program.formulas[:_MOST_FORMULAS])
-    if len(program.formulas) > _MOST_FORMULAS:
-        formulas.append(f"... and {len(program.formulas) - _MOST_FORMULAS} more")
+    formulas = list(program.formulas[:ROWS])
+    if len(program.formulas) > ROWS:
+        formulas.append(f"... and {len(program.formulas) - ROWS} more")
     if not formulas:
         return ['    """Returns its arguments."""']
     lines = [line for formula in formulas for line in _wrapped(formula)]

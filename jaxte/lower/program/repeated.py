@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxte.lang.graphs import ordered
+from jaxte.lang.limits import SEVERAL
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node, names_of, nodes_below, rebuilt
 from jaxte.lower.body.assignment import Assignment, Shared
@@ -22,7 +23,6 @@ from jaxte.tensors.structure import structure_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 _NEW, _NUMBERED, _ASKED, _CALLED = "new", "numbered", "asked", "called"
-_MOST_ALIKE = 3  # records of one structure: the first definitions of a loop are told what later ones are not
 
 LowerTensor = Callable[[Assignment, Shared, Compute], Body]
 
@@ -81,7 +81,8 @@ class Repeated:
         shared.names.become(names)
         shared.written.update(written)
         found = _by_itself(body, tensor, own, shared)
-        if len(known) < _MOST_ALIKE and _has_names_alone(found, events):
+        # Records of one structure: the first definitions of a loop are told what later ones are not.
+        if len(known) < SEVERAL and _has_names_alone(found, events):
             known.append(_Record(tensor, identifiers, tuple(events), found))
         return found
 

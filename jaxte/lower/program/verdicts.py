@@ -13,6 +13,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.errors import TooLargeError
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Reduce, as_expr, conjuncts
+from jaxte.lang.limits import MOST_BYTES
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
 from jaxte.lower.arrays.counts import at_least, elements, held_bytes
@@ -35,7 +36,6 @@ from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute, Tensor
 
 _FREE = (Name, Number, View)  # they take no loop and hold nothing
-MOST_BYTES = 10**11  # no machine is asked for more
 
 
 def verdict_of(

@@ -18,6 +18,7 @@ from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import Members, identical, place_of
+from jaxte.lang.limits import MOST_LARGER
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.recurrences.impulses import is_impulse, with_impulses
 from jaxte.sets.affine import linear, normal
@@ -147,9 +148,6 @@ def is_last(read: Read) -> bool:
     return ends is not None and ends[0] == ends[1] == wanted
 
 
-_TIMES = 4  # how much larger it is than what it is made from
-
-
 def made_in_steps(order: Sequence[Tensor], given: Members[Tensor], again: Members[Tensor]) -> Changed:
     """What stands for the tensors of ``order`` where steps make what is much larger than what it is made from.
 
@@ -183,7 +181,8 @@ def _is_large(tensor: Compute) -> bool:
     """Whether ``tensor`` is much larger than what it is made from, which is something, and not by reading it in windows."""
     if any(len(free_axes(index)) > 1 for read in reads_of(tensor.body) for index in read.indices):
         return False
-    return bool(tensor.inputs) and _TIMES * sum(map(bytes_of_any, tensor.inputs)) <= bytes_of_any(tensor)
+    # How much larger it is than what it is made from.
+    return bool(tensor.inputs) and MOST_LARGER * sum(map(bytes_of_any, tensor.inputs)) <= bytes_of_any(tensor)
 
 
 def _is_transposed(tensor: Compute) -> bool:

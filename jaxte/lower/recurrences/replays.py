@@ -8,6 +8,7 @@ from math import comb, prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr
 from jaxte.lang.graphs import Members
+from jaxte.lang.limits import AGAIN
 from jaxte.lower.recurrences.finals import Changed, changes, with_finals
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
@@ -16,7 +17,6 @@ from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST_TIMES = 8  # that a step is computed
 _BESIDE = 4  # states: those before and behind a step, the one behind that, and the slot of what is not kept
 
 
@@ -27,7 +27,7 @@ def slots_within(steps: int, states: int) -> int | None:
     (16, None)
     """
     slots = min(steps - 1, states - _BESIDE)
-    return slots if slots > 0 and comb(slots + _MOST_TIMES, slots) >= steps else None
+    return slots if slots > 0 and comb(slots + AGAIN, slots) >= steps else None
 
 
 def kept_of(group: Recurrence, states: int) -> tuple[Kept, ...]:

@@ -16,6 +16,7 @@ from math import prod
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, conjunction
 from jaxte.lang.functions import select
 from jaxte.lang.graphs import Members
+from jaxte.lang.limits import MOST_LAID_OUT, MOST_LARGER
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.recurrences.finals import Changed, changes
 from jaxte.sets.affine import Linear, from_linear, normal
@@ -23,9 +24,6 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent_of, known, reach
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.tensor import Compute, Tensor
-
-_APART = 4  # times as many lines as a step reads, between the first and the last of them: further apart they do not lie side by side
-_LARGER = 8  # times that the straight array may be as large as the one that is read: its lines are longer than a step needs where the slope is steep
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,8 @@ def _with_straight_reads(group: Recurrence) -> Recurrence:
                 lines.setdefault(line.key, []).append(line)
     table: dict[Expr, Expr] = {}
     for every in lines.values():
-        if _straight_size(every[0].read, every) <= _LARGER * _size(every[0].read.tensor):
+        # Times that the straight array may be as large as the one that is read: its lines are longer than a step needs where the slope is steep.
+        if _straight_size(every[0].read, every) <= MOST_LAID_OUT * _size(every[0].read.tensor):
             table.update(_straight_reads(every))
     if not table:
         return group
@@ -113,7 +112,8 @@ def _is_short(place: Linear, clock: Axis) -> bool:
     ends = reach(rest)
     if ends is None or reach(place) is None or any(not isinstance(a, Axis) for a in place.terms):
         return False
-    return ends[1] - ends[0] < _APART * prod(extent_of(a.extent) for a in free_axes(from_linear(rest)))
+    # Times as many lines as a step reads, between the first and the last of them: further apart they do not lie side by side.
+    return ends[1] - ends[0] < MOST_LARGER * prod(extent_of(a.extent) for a in free_axes(from_linear(rest)))
 
 
 def _ends(lines: Sequence[_Line]) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxte.lang.expr import Expr, Read, as_expr, cast
+from jaxte.lang.limits import FEW
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.data import DynamicIndex, DynamicSlice, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Arange, Full, Name, Number
@@ -28,7 +29,6 @@ from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Compute, Tensor
 
 FORM = "recurrence"
-MOST_UNROLLED = 4  # positions
 _MOST_AGAIN = 12  # times that XLA computes an element of an unrolled step, for each of the shifted reads of it, in place of keeping it
 _ALL = 0  # in place of how many steps ago: all positions so far
 
@@ -233,7 +233,7 @@ class Text:
         ]
         made = stacked[0] if len(stacked) == 1 else f"({', '.join(stacked)})" if stacked else "_"
         unroll = 1
-        if count is not None and 1 < count <= MOST_UNROLLED:
+        if count is not None and 1 < count <= FEW:
             unroll = count if _spread(self.step) ** (count - 1) <= _MOST_AGAIN else 1
         positions = Arange(0, extent, 1, "int32")
         scan = Carried(function.name, self.starts, positions, self.group.reverse, unroll)

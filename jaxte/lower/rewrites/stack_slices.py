@@ -125,9 +125,6 @@ def _joined(terms: Sequence[_Term], node: Reduce) -> Expr:
     return Reduce(node.reducer, (product,), (axis, *node.axes), TRUE)
 
 
-_MOST_ROWS = 8  # each is a product of its own
-
-
 def with_rows_apart(root: Expr, axes: Sequence[Axis], rates: Rates) -> Expr:
     """``root``, over ``axes``, with the sums over matrices that data choose as choices among sums, where these take less time on the platform of ``rates``."""
 
@@ -157,7 +154,8 @@ def _chosen_matrix(node: Reduce) -> tuple[Read, Expr, int] | None:
     if len(data) != 1 or len(rest) < 2 or not all(map(is_index, rest)) or depends_on(data[0][0], node.axes):
         return None
     rows = known(as_expr(data[0][1]))
-    return None if rows is None or not 1 < rows <= _MOST_ROWS else (read, data[0][0], rows)
+    # Each row is a product of its own.
+    return None if rows is None or not 1 < rows <= FEW_POSITIONS else (read, data[0][0], rows)
 
 
 def _gains(node: Reduce, found: tuple[Read, Expr, int], rates: Rates) -> bool:
@@ -181,7 +179,7 @@ def _chosen_row(node: Reduce, axes: Sequence[Axis]) -> Axis | None:
             own = [a for a in args if isinstance(a, Axis) and among(a, axes)]
             data = [a for a in args if reads_of(a)]
             rows = known(own[0].extent) if len(own) == 1 and len(data) == 1 else None
-            if rows is None or not 1 < rows <= _MOST_ROWS or own[0].lo is not ZERO:
+            if rows is None or not 1 < rows <= FEW_POSITIONS or own[0].lo is not ZERO:
                 return None
             chosen = depends_on(data[0], axes) or not depends_on(data[0], node.axes)
             return None if chosen or depends_on(node.exprs[0], own) else own[0]

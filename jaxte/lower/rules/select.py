@@ -17,6 +17,7 @@ import numpy as np
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, identical
+from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.elementwise import Literal, Number, Typed
@@ -34,7 +35,7 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import constant, known, lowest, nonnegative
 from jaxte.sets.tabulate import tabulated
-from jaxte.tensors.tensor import LONGEST_LITERAL, Compute
+from jaxte.tensors.tensor import Compute
 
 _DEEPEST = 6  # parts of parts in which a choice is taken apart: each writes its body once more
 Make = Callable[[Scope], Task]
@@ -231,7 +232,7 @@ def literal_of(tensor: Compute) -> Literal | None:
     """The elements of ``tensor`` where they are few, and choices among numbers that positions alone decide; else None."""
     extents = [known(e) for e in map(as_expr, tensor.shape)]
     sizes = [e for e in extents if e is not None]
-    if len(sizes) < len(extents) or not 1 < int(np.prod(sizes)) <= LONGEST_LITERAL:
+    if len(sizes) < len(extents) or not 1 < int(np.prod(sizes)) <= MOST_PARTS:
         return None
     if not _is_choice(tensor.body) or tensor.dtype in dtypes.COMPLEX:
         return None

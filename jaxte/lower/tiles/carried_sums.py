@@ -18,6 +18,7 @@ from typing import Any
 
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.graphs import Members, among, ordered, place_of
+from jaxte.lang.limits import MOST_LARGER
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.tiles.blocks import Blocks
@@ -30,7 +31,6 @@ from jaxte.tensors.reducers import in_wide
 from jaxte.tensors.tensor import Compute, Placeholder
 
 _REPEATABLE = ("max", "min", "any", "all", "argmax", "argmin")  # a position may count twice
-MOST_WASTE = 4  # how many times as many points as the reduction has its parts may have
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,8 @@ def runnings(wholes: tuple[Compute, ...], inside: Members[Any]) -> Iterator[Runn
                     continue
                 others = [a for a in (*axes, *own.axes) if a is not axis]
                 waste = points(others) * extent / max(1, points((*axes, *own.axes)))
-                if waste <= MOST_WASTE and extent > 0:
+                # How many times as many points as the reduction has its parts may have.
+                if waste <= MOST_LARGER and extent > 0:
                     found.append(Running(wholes, axis, position, extent, waste, skewed))
     yield from sorted(found, key=lambda r: r.waste)
 

@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from math import prod
 
 from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
-from jaxte.lang.limits import FEW_ELEMENTS, MOST_LAID_OUT
+from jaxte.lang.limits import FEW_ELEMENTS, MOST_LAID_OUT, ORDERED
 from jaxte.lower.arrays.views import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose, shape_after
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view
 from jaxte.sets.affine import Linear, linear
 from jaxte.sets.intervals import constant, dims_of, known, reach
-
-_MOST_DIMENSIONS = 4  # all orders of which are tried
 
 
 def shares_axes(indices: Sequence[Expr]) -> bool:
@@ -32,7 +30,7 @@ def flat_views(shape: Sequence[Expr], indices: Sequence[Expr]) -> list[View]:
     """Views of the flat tensor for affine ``indices``, one for each order of its dimensions that has one; zeros out of range."""
     forms = [linear(i) for i in indices]
     inside = _inside(shape, forms)
-    if inside is None or len(shape) > _MOST_DIMENSIONS:
+    if inside is None or len(shape) > ORDERED:
         return []
     padded, extents, forms = inside
     found: list[View] = []

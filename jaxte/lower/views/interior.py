@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import MOST_PARTS, SHARE
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.views.affine import ends_inside
@@ -24,11 +25,9 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import constant, known
 from jaxte.sets.tabulate import values_along
 
-_LEAST_INTERIOR = 0.5  # the share of an axis that has to be left of it
 # times that elements are repeated in slices that are written faster without their ends: three times, or eight, they are not
 _REPEATED = (2, 4)
 
-_FIRST_LOOKED_AT = 64  # changes on either side of the middle: an index of digits ends its run after a few
 
 Cuts = Mapping[Axis, tuple[int, int]]  # positions before and after the interior of an axis
 Interval = tuple[Axis, int, int]  # an axis, and the first and the last of its positions
@@ -39,12 +38,13 @@ def interior_cuts(root: Expr, reads: Sequence[Read], axes: Sequence[Axis], scope
     found: dict[Axis, tuple[int, int]] = {}
     for axis, first, last in (*_of_reads(reads), *_of_conditions(root, scope)):
         extent = known(axis.hi) or 0
-        if not among(axis, axes) or last - first + 1 < _LEAST_INTERIOR * extent:
+        # The share of an axis that has to be left of it.
+        if not among(axis, axes) or last - first + 1 < SHARE * extent:
             return {}
         before, after = found.get(axis, (0, 0))
         found[axis] = max(before, first), max(after, extent - 1 - last)
     for axis, (before, after) in found.items():
-        if before + after > (1 - _LEAST_INTERIOR) * (known(axis.hi) or 0):
+        if before + after > (1 - SHARE) * (known(axis.hi) or 0):
             return {}
     return {axis: found[axis] for axis in axes if axis in found and any(found[axis])}
 
@@ -114,7 +114,8 @@ def _even_part(values: np.ndarray) -> tuple[int, int]:
 def _run_around(values: np.ndarray, changes: np.ndarray, every: int, beside: int) -> tuple[int, int]:
     """The first and the last of the changes around the one at ``beside`` that are ``every`` positions from each other, with one step."""
     step = values[changes[beside] + 1] - values[changes[beside]]
-    wide = _FIRST_LOOKED_AT
+    # Changes on either side of the middle: an index of digits ends its run after a few.
+    wide = MOST_PARTS
     while True:
         start, stop = max(beside - wide, 0), min(beside + wide + 1, len(changes))
         near = changes[start:stop]

@@ -31,7 +31,7 @@ import numpy as np
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.limits import MOST_DIGITS
+from jaxte.lang.limits import MOST_DIGITS, MOST_LAID_OUT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.arrays.views import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose
@@ -104,7 +104,6 @@ def digits_of_values(index: Expr, dim: Axis) -> tuple[int, tuple[Digit, ...]] | 
 
 
 _DEEPEST = 6  # digits of digits
-_WIDEST_STRIDE = 8  # elements that are copied for each that is read, at most
 
 
 @lru_cache(maxsize=4096)  # the taps of a window share the views of its rows and columns
@@ -209,7 +208,8 @@ def _of_continued(
 ) -> View | Refusal:
     """``form`` of ``dim``, held at ``ends`` that its steps do not meet: every ``stride``-th element of a slice whose ends are repeated first."""
     (low, high), stride, start = ends, form.coefficient(dim), form.constant
-    if not 1 < abs(stride) <= _WIDEST_STRIDE or not 0 <= low <= high < (known(extent) or 0):
+    # Elements that are copied for each that is read, at most.
+    if not 1 < abs(stride) <= MOST_LAID_OUT or not 0 <= low <= high < (known(extent) or 0):
         return Refusal(
             f"`{text(index)}` is not one slice with its ends repeated, and copies {abs(stride)} elements for each of its"
         )

@@ -14,6 +14,7 @@ import numpy as np
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr, Var
 from jaxte.lang.graphs import among, place_of
+from jaxte.lang.limits import MOST_TERMS, POSITIONS
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays.views import ALL, Index, Range, Roll, Step
 from jaxte.lower.views.one_axis import nearer_end
@@ -23,8 +24,6 @@ from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import values_at
 
 ROTATIONS = "rotations"
-_MOST_POSITIONS = 8192  # of which each is tried
-_MOST_DIGITS = 16  # values of a digit
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ def rotation_of(indices: Sequence[Expr]) -> Rotation | None:
     """A dimension that stands in quotients of ``shift + dim`` or ``shift - dim``, over which the indices are simpler; None if there is none."""
     for dim in dict.fromkeys(d for index in indices for d in dims_of(index)):
         size = known(dim.hi)
-        if size is None or not 1 < size <= _MOST_POSITIONS:
+        if size is None or not 1 < size <= POSITIONS:
             continue
         own_shifts = [(i, s) for i in indices for s in _shifts(i, dim, size)]
         first = [s for _, s in own_shifts]
@@ -86,7 +85,7 @@ def _shifts(index: Expr, dim: Axis, size: int) -> list[tuple[int, int]]:
 def _others(sign: int, shift: int, index: Expr, size: int) -> list[tuple[int, int]]:
     """The same with multiples of what is divided by added: digits may be counted from any of these on."""
     divisors = [known(d.divisor) or size for d in divisions(index)]
-    steps = [d for d in dict.fromkeys(divisors) if size % d == 0 and size // d <= _MOST_DIGITS]
+    steps = [d for d in dict.fromkeys(divisors) if size % d == 0 and size // d <= MOST_TERMS]
     return [(sign, (shift + n * d) % size) for d in steps for n in range(size // d)]
 
 

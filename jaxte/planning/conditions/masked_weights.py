@@ -18,7 +18,7 @@ import numpy as np
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FAR_FEWER
+from jaxte.lang.limits import FAR_FEWER, POSITIONS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.sets.affine import normal
@@ -29,7 +29,6 @@ from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import Compute
 
 _LEAST_SHARE = 0.25  # of the positions, those that count
-_MOST_POSITIONS = 4096  # that are asked
 
 
 def with_masked_weights(node: Reduce, name: str) -> Reduce:
@@ -87,7 +86,7 @@ def _is_straight(expr: Expr) -> bool:
 def _box(mask: Expr, taps: Sequence[Axis]) -> dict[Axis, tuple[int, int]] | None:
     """Where each of ``taps`` begins and ends for ``mask`` to hold; None where it holds at few positions between these."""
     lows, extents = [known(a.lo) for a in taps], [known(a.extent) for a in taps]
-    if None in extents or None in lows or prod(n or 0 for n in extents) > _MOST_POSITIONS:
+    if None in extents or None in lows or prod(n or 0 for n in extents) > POSITIONS:
         return None
     ranges = [np.arange(lo or 0, (lo or 0) + (n or 0)) for lo, n in zip(lows, extents, strict=True)]
     grid = np.meshgrid(*ranges, indexing="ij")

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call
+from jaxte.lang.limits import ORDERED, TABLE
 from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD, SELECT
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -23,16 +24,15 @@ from jaxte.sets.intervals import highest, known, lowest
 from jaxte.sets.piecewise_affine import of_number
 from jaxte.sets.tabulate import values_along
 
-_MOST = 65536  # positions that are asked
 _MOST_LEAVES = (
     9  # reads of one choice: as many as an edge, the inside and the other edge of each of two axes have
 )
-_MOST_AXES = 4  # each of which has its own edges
 
 
 def with_piecewise_reads(body: Expr) -> Expr:
     """``body`` with choices of that kind as reads at piecewise affine indices, one axis after the other."""
-    for _ in range(_MOST_AXES):
+    # Each axis has its own edges.
+    for _ in range(ORDERED):
         table = dict(_outermost(body))
         if not table:
             break
@@ -85,7 +85,7 @@ def _index(chosen: Expr, base: Linear, size: int) -> Expr | None:
     if any(e is None or not e.is_constant for e in ends):
         return None
     low, high = (e.constant for e in ends if e is not None)
-    if not 0 < high - low < _MOST or (len(base.terms) < 2 and high - low + 1 != size):
+    if not 0 < high - low < TABLE or (len(base.terms) < 2 and high - low + 1 != size):
         return None  # along one axis it is a shift of the tensor, or a tensor that is made of pieces
     at = Axis("at", low, high + 1)
     own = of_number(chosen, base, at)

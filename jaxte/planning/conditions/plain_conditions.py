@@ -21,6 +21,7 @@ import numpy as np
 
 from jaxte.lang.divisions import Remainder, division, divisions
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjuncts
+from jaxte.lang.limits import POSITIONS
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MAXIMUM, MINIMUM, MOD, NOT, NOT_EQUAL, SELECT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -29,8 +30,6 @@ from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, interval, known, reach
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import values_along
-
-_MOST = 4096  # positions that are asked
 
 
 def with_plain_conditions(body: Expr) -> Expr:
@@ -87,7 +86,7 @@ def _leading(condition: Expr) -> Expr:
 def _plain(condition: Expr) -> Expr:
     """``condition`` by the positions at which it holds; as it is where these are neither a range nor have one remainder."""
     axes = list(free_axes(condition))
-    if len(axes) != 1 or not 0 < (known(axes[0].extent) or 0) <= _MOST:
+    if len(axes) != 1 or not 0 < (known(axes[0].extent) or 0) <= POSITIONS:
         return condition
     held, low = values_along(condition, axes[0]), known(axes[0].lo)
     if held is None or low is None:

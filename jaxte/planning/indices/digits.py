@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import permutations
 
-from jaxte.lang.budget import DIGIT_AXES
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, conjunction, conjuncts
+from jaxte.lang.limits import CASES, ORDERED
 from jaxte.lang.operators import AND, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.planning.orders.contraction_search import MOST_AXES
 from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.digits import at_digits, is_by_blocks, number_of, straightened
@@ -39,7 +38,7 @@ def with_whole_axes(node: Reduce) -> Reduce:
     if apart is whole:
         return whole
     apart = _repeated(apart, _joined)  # (2 * h + l) // 6 and % 6 are h // 3 and 2 * (h % 3) + l
-    return apart if len(apart.axes) <= MOST_AXES else whole
+    return apart if len(apart.axes) <= ORDERED else whole
 
 
 @lru_cache(maxsize=64)  # each attempt asks all of them
@@ -58,7 +57,7 @@ def _repeated(node: Reduce, attempts: Callable[[Reduce], Iterator[Reduce | None]
     """``node`` by the first of ``attempts`` that succeeds, as long as one does."""
     found: Reduce | None = node
     while found is not None:
-        grown, found = len(found.axes) > max(DIGIT_AXES, len(node.axes)), found
+        grown, found = len(found.axes) > max(CASES, len(node.axes)), found
         node, found = found, None if grown else next((m for m in attempts(found) if m is not None), None)
     return node
 

@@ -25,7 +25,7 @@ from jaxte.algebra.sums import operands, operations, value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FEWER, HALVED, WORTH_A_TENSOR
+from jaxte.lang.limits import FEWER, HALVED, MOST_LARGER, WORTH_A_TENSOR
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.planning.terms import reads_windows
 from jaxte.sets.domain import IntegerSet
@@ -35,9 +35,6 @@ from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute, Tensor
 
-_OPERAND = (
-    4  # times as many as the arrays around it, of what is the operand of a product, which exists in any case
-)
 _ALWAYS = 2**16  # bytes that are nothing to any function
 
 
@@ -66,7 +63,8 @@ def _parts(tensor: Compute, body: Expr, groups: frozenset[Expr]) -> dict[Expr, E
     table: dict[Expr, Expr] = {}
     for node, scope in found.items():
         axes = _as_read(node, scope)
-        least, held = (1, _OPERAND * most) if node in groups else (WORTH_A_TENSOR, most)
+        # Times as many as the arrays around it, of what is the operand of a product, which exists in any case.
+        least, held = (1, MOST_LARGER * most) if node in groups else (WORTH_A_TENSOR, most)
         if operations(node, table) < least or prod(map(extent, axes)) * dtypes.width(node.dtype) > held:
             continue
         name = f"{tensor.name}_part" + (f"_{len(table)}" if table else "")

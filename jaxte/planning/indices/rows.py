@@ -25,7 +25,7 @@ from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MOST_HELD, MOST_TERMS
+from jaxte.lang.limits import MOST_HELD, MOST_TERMS, WORTH_A_TENSOR
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.index_forms import is_index
@@ -106,7 +106,6 @@ def _rows(place: _Place, number: int) -> Rows | None:
     return Rows(name, axes, element) if reads_inside(axes, element) else None
 
 
-_LEAST = 4  # operations on a pair for which its slope is computed once
 _FEWEST = 20  # pairs for each element of a side: a sum over fewer is one loop that holds nothing
 _PLAIN = frozenset((ADD, SUBTRACT, MULTIPLY, NEGATIVE))  # what sums take apart by themselves
 
@@ -182,7 +181,8 @@ def _is_worth(root: Expr, node: Expr, axes: Sequence[Axis]) -> bool:
     pairs = prod(map(extent, axes))
     sides = max(prod(map(extent, free_axes(read))) for read in reads_of(node))
     fits = 0 < pairs * dtypes.width(node.dtype) <= MOST_HELD
-    return fits and pairs >= _FEWEST * sides and sum(map(weight, _above(root, node))) >= _LEAST
+    # Operations on a pair for which its slope is computed once.
+    return fits and pairs >= _FEWEST * sides and sum(map(weight, _above(root, node))) >= WORTH_A_TENSOR
 
 
 def _above(root: Expr, node: Expr) -> list[Call]:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from weakref import WeakValueDictionary
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
+from jaxte.lang.limits import FEW
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.digits import whole
@@ -23,7 +24,6 @@ from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.tensor import Compute, Tensor
 
 Weights = tuple[int, ...]  # of digits, the greatest first and 1 last
-_LEAST_GUARDED = 4  # values of a digit that conditions hold in its range, as those of a padded window
 
 
 class Shaped(Compute):
@@ -73,7 +73,8 @@ class _Number:
             return True
         value = from_linear(digit)
         over = max(-ends[0], ends[1] - ratio + 1)
-        return _LEAST_GUARDED <= ratio > 2 * over and self.always(value >= 0) and self.always(value < ratio)
+        # Values of a digit that conditions hold in its range, as those of a padded window.
+        return FEW <= ratio > 2 * over and self.always(value >= 0) and self.always(value < ratio)
 
 
 def with_shapes(axes: Sequence[Axis], body: Expr) -> Expr:

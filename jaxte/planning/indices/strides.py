@@ -18,14 +18,13 @@ from math import gcd, prod
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MOST_TERMS
+from jaxte.lang.limits import MOST_TERMS, VECTOR
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent
 from jaxte.tensors.tensor import Compute
 
-_SHORTEST = 8  # rows that are shorter are not worth slices
 _FEWEST_COLUMNS = 16  # of the product, among which laying the rows out is shared
 
 
@@ -146,6 +145,7 @@ def _at(read: Read, place: int, tap: Axis) -> _Window | None:
     if any(position in free_axes(other) for n, other in enumerate(read.indices) if n != place):
         return None
     found = _Window(read, place, stride, tap)
-    if stride <= 0 or found.row < _SHORTEST or not stride < extent(tap) or found.slices > MOST_TERMS:
+    # Rows that are shorter are not worth slices.
+    if stride <= 0 or found.row < VECTOR or not stride < extent(tap) or found.slices > MOST_TERMS:
         return None
     return found

@@ -12,13 +12,12 @@ from math import prod
 
 from jaxte.lang.expr import Axis, Reduce, as_expr
 from jaxte.lang.graphs import among, reached
-from jaxte.lang.limits import LONGEST_UNROLLED
+from jaxte.lang.limits import FEW, LONGEST_UNROLLED
 from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
 _DTYPES = ("float32", "float64")  # sums of narrower ones are kept in float32
-_COORDINATES = 4  # positions of a sum that is written out wherever it is computed
 
 
 def is_window_function(tensor: object, kinds: Sequence[type] = (Compute,)) -> bool:
@@ -51,7 +50,8 @@ def _is_short(axis: Axis) -> bool:
 
 def _is_sum_of_few(node: Reduce) -> bool:
     count = positions(node)
-    return node.reducer.name == "sum" and count is not None and count <= _COORDINATES
+    # Positions of a sum that is written out wherever it is computed.
+    return node.reducer.name == "sum" and count is not None and count <= FEW
 
 
 def _reads_windows(tensor: Tensor) -> bool:

@@ -26,7 +26,7 @@ from math import prod
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import LONGEST_UNROLLED, MARGIN
+from jaxte.lang.limits import LONGEST_UNROLLED, MARGIN, SEVERAL
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.asked import intermediates
@@ -214,9 +214,6 @@ def _found(hits: Hits, level: _Level) -> Expr:
     return call(SELECT, call(EQUAL, level.best, level.best), total, level.best) if hits.spreads else total
 
 
-_FEWEST = 3  # positions along each axis
-
-
 def one_axis_apart(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     """``node``, or the same over its first axes, of a tensor of extrema over its last one.
 
@@ -232,7 +229,8 @@ def one_axis_apart(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     ):
         return node
     sizes = [known(a.extent) for a in node.axes]
-    if len(sizes) < 2 or not isinstance(node.exprs[0], Read) or any(s is None or s < _FEWEST for s in sizes):
+    # Positions along each axis.
+    if len(sizes) < 2 or not isinstance(node.exprs[0], Read) or any(s is None or s < SEVERAL for s in sizes):
         return node
     *others, last = [s for s in sizes if s is not None]
     if prod(others) * last < MARGIN * (sum(others) + last + costs.element):

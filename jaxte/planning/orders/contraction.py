@@ -42,7 +42,7 @@ from jaxte.algebra.product import (
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import LEVELS, MARGIN, SHORTEST_PRODUCT
+from jaxte.lang.limits import FEWER, LEVELS, MARGIN, SHORTEST_PRODUCT
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.planning.asked import intermediates
@@ -53,7 +53,6 @@ from jaxte.sets.intervals import extent, known, reach
 from jaxte.tensors.reducers import builtin_reducer, is_rounded, with_wide_reads
 from jaxte.tensors.structure import PartialSum
 
-_AGAIN = 4  # points at which one element is met that a sum of one factor is planned for
 EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
 
 
@@ -123,7 +122,8 @@ def _meets_again(index: Expr, axes: Sequence[Axis]) -> bool:
     if ends is None or others is None:
         return False
     values = ends[1] - ends[0] - (others[1] - others[0]) + 1
-    return prod(map(extent, own)) >= _AGAIN * values
+    # Points at which one element is met that a sum of one factor is planned for.
+    return prod(map(extent, own)) >= FEWER * values
 
 
 def _is_data_equation(condition: Expr) -> bool:

@@ -11,6 +11,7 @@ from math import nan, prod
 from jaxte.algebra.product import Factor, may_spoil, multiplied, product_of
 from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import ORDERED
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.meaning.points import share
 from jaxte.planning.asked import intermediates
@@ -27,11 +28,6 @@ _SPOILT = Const(nan)
 
 
 _WORTH = 1.15  # how much less a plan has to cost to be taken: sums of products of three windows gain 1.2 by counts, 1.3 to 5 by the clock
-
-
-MOST_AXES = 4  # up to which all subsets are tried as what to sum first
-
-
 _SEARCHED = 6  # axes up to which every order is tried; of more, what costs least goes first
 
 
@@ -217,7 +213,7 @@ def _elementwise(rest: Sum) -> float:
 
 
 def _subsets(axes: Sequence[Axis]) -> Iterator[tuple[Axis, ...]]:
-    sizes = range(1, len(axes) + 1) if len(axes) <= MOST_AXES else (1, len(axes))
+    sizes = range(1, len(axes) + 1) if len(axes) <= ORDERED else (1, len(axes))
     for size in sizes:
         yield from combinations(axes, size)
 

@@ -27,7 +27,7 @@ from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, 
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, leaves
-from jaxte.lang.limits import FAR_FEWER, FEWER, SHORTEST_PRODUCT
+from jaxte.lang.limits import FAR_FEWER, FEW, FEWER, MOST_TERMS, SHORTEST_PRODUCT
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.asked import intermediates
@@ -37,8 +37,6 @@ from jaxte.sets.intervals import at_most, extent, known
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
-_MOST_TERMS = 4  # each is a product of matrices of its own
-_MOST_FLAT = 12  # terms, of sums within sums
 _MINUS = Const(-1)
 
 
@@ -77,7 +75,8 @@ def _flat_terms(expr: Expr) -> list[Expr] | None:
     found: list[Expr] = []
     stack: list[tuple[Expr, tuple[Const, ...]]] = [(expr, ())]
     nested = False
-    while stack and len(found) + len(stack) <= _MOST_FLAT:
+    # Terms, of sums within sums.
+    while stack and len(found) + len(stack) <= MOST_TERMS:
         node, constants = stack.pop()
         match node:
             case Call(op, (a, b)) if op is ADD:
@@ -112,7 +111,8 @@ def _terms(factor: Factor) -> list[Expr] | None:
         return None
     whole: Expr = factor.expr
     found = leaves(whole, lambda term: term.args if isinstance(term, Call) and term.op is ADD else ())
-    return found if len(found) <= _MOST_TERMS else None
+    # Each term is a product of matrices of its own.
+    return found if len(found) <= FEW else None
 
 
 def _gains(product: Product, wide: Factor, terms: Sequence[Expr], node: Reduce, axes: Sequence[Axis]) -> bool:

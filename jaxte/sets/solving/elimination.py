@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import Axis, Call, Expr, call
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import CASES
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod
 from jaxte.sets.intervals import interval
-
-_MOST_CHOICES = 12  # of pivots, each of which gives a solution that is compared with the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,8 @@ def solutions(equations: Sequence[Linear], variables: Sequence[Expr]) -> Iterato
     )
     stack = [(start, 0)]
     found = 0
-    while stack and found < _MOST_CHOICES:
+    # Each pivot gives a solution that is compared with the others.
+    while stack and found < CASES:
         state, number = stack.pop()
         if number == len(equations):
             found += 1

@@ -19,6 +19,7 @@ from functools import lru_cache
 from jaxte.lang.budget import Budget
 from jaxte.lang.expr import Axis, Call, Expr, call, conjuncts
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
@@ -26,8 +27,6 @@ from jaxte.sets.affine import Linear, floor_divide, from_linear, mod
 from jaxte.sets.conditions import tidy
 from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.solving.elimination import Solution, mentions
-
-_MANY = 4  # digits; fewer are solved for as everything else is
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,8 @@ def digits_of(
         bounds: least and greatest value of each variable.
     """
     own = {v: c for v, c in form.terms.items() if v in bounds and among(v, variables)}
-    if len(own) < _MANY:
+    # Digits; fewer are solved for as everything else is.
+    if len(own) < FEW:
         return None
     order = sorted(own, key=lambda v: abs(own[v]))
     weight = unit = abs(own[order[0]])

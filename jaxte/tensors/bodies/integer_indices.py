@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jaxte.lang.dtypes import is_integer
+from jaxte.lang.dtypes import INT32_BITS, is_integer
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call
 from jaxte.lang.operators import (
     COMPARISONS,
@@ -45,7 +45,6 @@ from jaxte.tensors.bodies.piecewise_indices import (
 
 NO_GUARDS: Guards = {}
 
-_LONGEST_SHIFT = 31  # bits that a power of two may have as an index of 32 bits
 _BY = {
     LEFT_SHIFT: lambda e, by: e * 2**by,
     RIGHT_SHIFT: lambda e, by: call(FLOOR_DIVIDE, e, 2**by),
@@ -111,7 +110,7 @@ def _power(node: Call) -> Expr:
         return node
     base, by = node.args
     ends = _ends(by)
-    if ends is None or ends[0] < 0 or ends[1] > _LONGEST_SHIFT or (node.op is POWER and not _is_whole(base)):
+    if ends is None or ends[0] < 0 or ends[1] > INT32_BITS or (node.op is POWER and not _is_whole(base)):
         return node
     *others, last = range(ends[0], ends[1] + 1)
     result: Expr = _BY[node.op](base, last)

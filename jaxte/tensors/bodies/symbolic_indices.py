@@ -13,16 +13,12 @@ from math import prod
 from jaxte.lang.divisions import Division, Remainder, division
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call, cast
-from jaxte.lang.limits import CASES
+from jaxte.lang.limits import CASES, FEW
 from jaxte.lang.operators import AND, COMPARISONS, LESS, MULTIPLY, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import constant, highest, lowest, nonnegative
-
-_MOST_TURNS_OF_SMALL_SIZES = (
-    4  # the same for remainders of which large sizes have fewer: each is a slice of the tensor
-)
 
 Positions = Callable[[str, Sequence[Axis], Expr], Expr]
 
@@ -166,7 +162,8 @@ def _quotients(form: Linear, unit: Linear) -> range | None:
 
 def _only_of_small_sizes(form: Linear, unit: Linear, quotients: range) -> bool:
     """Whether there are many quotients, some of which only small sizes have: five steps around the end of ``n`` elements, which may be one."""
-    if len(quotients) <= _MOST_TURNS_OF_SMALL_SIZES:
+    # Small sizes have more turns than large ones: each is a slice of the tensor.
+    if len(quotients) <= FEW:
         return False
     low, high = lowest(form), highest(form)
     assert low is not None and high is not None

@@ -17,6 +17,7 @@ from math import prod
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.graphs import among, place_of
+from jaxte.lang.limits import MOST_PARTS, MOST_TERMS
 from jaxte.lang.operators import ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.index_forms import linear_or_none
@@ -26,7 +27,6 @@ from jaxte.tensors.recurrences.steps import not_known_yet
 from jaxte.tensors.shapes import as_extent
 from jaxte.tensors.tensor import Compute, Tensor
 
-MOST_LAGS = 64  # terms of a sum over lags, which is written out
 _FOLDS = {"sum": ADD, "prod": MULTIPLY, "max": MAXIMUM, "min": MINIMUM}
 
 
@@ -74,7 +74,8 @@ def _written_out(node: Reduce, axis: Axis) -> Expr:
     if not (isinstance(lo, Const) and isinstance(hi, Const)) or node.reducer.name not in _FOLDS:
         return node
     positions = range(int(lo.value), int(hi.value))  # type: ignore[arg-type]
-    if not 0 < len(positions) <= MOST_LAGS:
+    # Terms of a sum over lags, which is written out.
+    if not 0 < len(positions) <= MOST_PARTS:
         return node
     rest = tuple(a for a in node.axes if a is not axis)
     op = _FOLDS[node.reducer.name]
@@ -90,7 +91,6 @@ def _written_out(node: Reduce, axis: Axis) -> Expr:
 
 
 _LINEAR = (ADD, SUBTRACT, NEGATIVE, SELECT)
-_LONG = 16  # terms of a sum, which takes longer than to write it and to read it again
 
 
 def with_products(group: Recurrence) -> Recurrence:
@@ -145,4 +145,4 @@ def _is_product(node: Expr, axes: Sequence[Axis], inside: frozenset[Tensor]) -> 
     body = node.tensor.body
     if not isinstance(body, Reduce) or body.reducer.name != "sum" or node.tensor not in inside:
         return False
-    return prod(map(extent, body.axes)) >= _LONG
+    return prod(map(extent, body.axes)) >= MOST_TERMS

@@ -11,6 +11,7 @@ from math import prod
 
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lang.graphs import reached
+from jaxte.lang.limits import MOST_LARGER
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import linear_or_none
@@ -76,9 +77,6 @@ class Step:
         return max((lag for own, lag in self.carried if own is state), default=0)
 
 
-_SPARSE = 4  # how many elements of a window there may be for each that is read
-
-
 @dataclass(frozen=True)
 class Window:
     """``length`` elements from ``start`` on, read at ``rest`` within."""
@@ -103,7 +101,8 @@ def window_of(index: Expr, extent: int | Expr, clock: Axis) -> Window | None:
         return None
     length = int(high.constant - low.constant) + 1
     own = [known(a.extent) for a in axes]
-    if any(n is None for n in own) or length > _SPARSE * prod(n for n in own if n is not None):
+    # How many elements of a window there may be for each that is read.
+    if any(n is None for n in own) or length > MOST_LARGER * prod(n for n in own if n is not None):
         return None
     start = normal(clock * moved + low.constant)
     if not all(index_stays_in(e, as_expr(extent)) for e in (start, start + (length - 1))):

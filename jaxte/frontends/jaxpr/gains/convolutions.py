@@ -18,13 +18,11 @@ from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.gains.known_matrices import kernel_selection
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float, width
+from jaxte.lang.limits import FEW, MARGIN, MOST_KEPT
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 
-_MOST_OF_ONE = 4  # features made of one, with which a convolution is no product of matrices
 _MOST_TO_ONE = 3  # of which one is made, where no position is left out
-_MOST_BYTES = 1 << 27  # of all windows of one feature side by side, which the gradient of a kernel reads
-_MARGIN = 1.15  # by which a product of matrices has to be faster by estimate
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def gain_of_patches(step: Step, facts: Platform) -> str:
         return ""
     sizes = _sizes(step)
     item = width(step.outputs[0].dtype)
-    if _as_it_is(sizes, facts, item).seconds(facts.rates) < _MARGIN * _as_product(sizes, item).seconds(
+    if _as_it_is(sizes, facts, item).seconds(facts.rates) < MARGIN * _as_product(sizes, item).seconds(
         facts.rates
     ):
         return ""
@@ -100,10 +98,12 @@ def gain_of_patches(step: Step, facts: Platform) -> str:
 
 def _is_of_few(step: Step) -> bool:
     sizes = _sizes(step)
-    if sizes.images * sizes.made * sizes.kernel * width(step.outputs[0].dtype) > _MOST_BYTES:
+    # The gradient of a kernel reads all windows of one feature side by side.
+    if sizes.images * sizes.made * sizes.kernel * width(step.outputs[0].dtype) > MOST_KEPT:
         return False
     if step.eqn.params["feature_group_count"] == 1 and sizes.features_in == 1:
-        return sizes.features_out <= _MOST_OF_ONE
+        # Features made of one, with which a convolution is no product of matrices.
+        return sizes.features_out <= FEW
     moves_on = max(step.eqn.params["window_strides"], default=1) > 1
     return sizes.features_out == 1 and sizes.features_in <= _MOST_TO_ONE and not moves_on
 

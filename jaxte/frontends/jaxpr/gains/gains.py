@@ -25,14 +25,12 @@ from jaxte.frontends.jaxpr.gains.sums import (
     sums_beside_ends,
     sums_shifts,
 )
+from jaxte.lang.limits import FEW_POSITIONS, LEVELS, MOST_PARTS
 
 # parts in which an element stands, on average, from which on a product with them is one with a band
 _OVERLAP = 4
-_MOST_MOVES = 8  # between such a product and the gather that makes its parts
-_SHORT = 8  # elements that a reduction takes together with the shifts before it
 # reads of a row of a table by pairs, above which it is left: 0.4 to 0.6 of JAX's speed where it is added at 64, in products at 124
 _MOST_READS, _MOST_ADDED = 64, 32
-_FEW = 64  # numbers of a matrix, products with which are written out
 DEAR = frozenset(
     [
         "exp",
@@ -148,12 +146,13 @@ def strong(step: Step) -> str:
 
 def reduces(step: Step) -> bool:
     """Whether ``step`` is a reduction to more than one number, and not one along a diagonal."""
+    # Elements that a reduction takes together with the shifts before it.
     return (
         not sums_diagonal(step)
         and step.name.startswith(("reduce_", "arg"))
         and not step.name.startswith("reduce_window")
         and step.outputs[0].shape != ()
-        and elements(step.inputs[0]) > _SHORT * elements(step.outputs[0])
+        and elements(step.inputs[0]) > FEW_POSITIONS * elements(step.outputs[0])
     )
 
 
@@ -248,7 +247,8 @@ def _of_windows(slot: Slot) -> bool:
 
 def _is_small(slot: Slot) -> bool:
     """Whether an array is a few numbers, so that a product with it is a few sums."""
-    return slot.known is not None and elements(slot) <= _FEW
+    # Numbers of a matrix, products with which are written out.
+    return slot.known is not None and elements(slot) <= MOST_PARTS
 
 
 def _is_repeat(step: Step) -> bool:
@@ -264,7 +264,8 @@ def _is_broadcast(slot: Slot) -> bool:
 
 def _is_framed(slot: Slot) -> bool:
     """Whether an array holds overlapping parts of another one, so that a product with it is a banded product."""
-    for _ in range(_MOST_MOVES):
+    # Few steps stand between such a product and the gather that makes its parts.
+    for _ in range(LEVELS):
         step = slot.origin
         if step is None or not step.inputs:
             return False

@@ -17,8 +17,8 @@ import numpy as np
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.lang.expr import ZERO
+from jaxte.lang.limits import FEW
 
-_MOST_TAPS = 4  # elements other than 0 in a column, up to which the others are not multiplied
 _SPARSER = 16  # times fewer taps than columns, where a product of matrices is no faster
 
 
@@ -45,7 +45,8 @@ def band_of(matrix: np.ndarray) -> Band | None:
     rows, columns = matrix.shape
     filled = matrix != 0
     held = filled.any(1)
-    if columns < _SPARSER or not held.any() or int(filled.sum(1).max()) > _MOST_TAPS:
+    # Elements other than 0 in a column, up to which the others are not multiplied.
+    if columns < _SPARSER or not held.any() or int(filled.sum(1).max()) > FEW:
         return None
     first = np.where(held, filled.argmax(1), columns)
     last = np.where(held, columns - 1 - filled[:, ::-1].argmax(1), -1)
@@ -54,7 +55,7 @@ def band_of(matrix: np.ndarray) -> Band | None:
         shift = int(np.min((q * first + q - 1 - p * np.arange(rows))[held]))
         starts = _starts(slope, shift, rows)
         count = int(np.max((last - starts)[held])) + 1
-        if count <= _MOST_TAPS and count * _SPARSER <= columns:
+        if count <= FEW and count * _SPARSER <= columns:
             place = starts[:, None] + np.arange(count)
             inside = (place >= 0) & (place < columns)
             numbers = np.take_along_axis(matrix, np.clip(place, 0, columns - 1), 1)

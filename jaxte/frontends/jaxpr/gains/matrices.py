@@ -19,6 +19,7 @@ from typing import Any
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.lang.dtypes import is_float, width
+from jaxte.lang.limits import FEW_POSITIONS, LEVELS, MARGIN
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 
@@ -105,7 +106,6 @@ _ODD, _LONGEST_SIDE = (
     4,
 )  # of one matrix, for many rows; two or four numbers fill vectors also in a product of matrices
 _MANY_MATRICES = 512  # at once, from which on products are not left to XLA
-_LONGEST_OF_MANY = 8  # side of each, up to which its sums are written out
 _LEAST_OF_MANY = 32  # multiplications for each; fewer XLA writes out itself
 
 
@@ -120,10 +120,11 @@ def is_small_product(step: Step) -> bool:
     m, n = (prod(s.shape) // (k * batch) for s in (x, y))
     if batch > 1:
         sides = m, k, n
+        # The sums of matrices with short sides are written out.
         return (
             batch >= _MANY_MATRICES
             and 2 <= min(sides)
-            and max(sides) <= _LONGEST_OF_MANY
+            and max(sides) <= FEW_POSITIONS
             and m * k * n >= _LEAST_OF_MANY
         )
     rows, side = max(m, n), min(m, n)
@@ -133,8 +134,6 @@ def is_small_product(step: Step) -> bool:
 
 
 _PASSES = 3  # the value, and the gradient of each factor
-_MOST_STEPS = 16  # between the factors and the sum
-_MARGIN = 1.3  # by which it has to be faster by estimate
 _PRODUCTS = ("mul", "square", "integer_pow")
 _VIEWS = ("broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims")
 
@@ -153,7 +152,8 @@ def _factors(step: Step) -> tuple[list[Slot], list[Step]] | None:
     passed: list[Step] = []
     factors: list[Slot] = []
     stack = [(product, step)]
-    while stack and len(passed) < _MOST_STEPS:
+    # Few steps stand between the factors and the sum.
+    while stack and len(passed) < LEVELS:
         slot, reader = stack.pop()
         own = slot.origin
         if own is not None and own.name in _PRODUCTS and set(slot.readers) == {reader} and slot.known is None:
@@ -179,7 +179,7 @@ def gain_of_sum(step: Step, facts: Platform) -> str:
     if summed_product(step) is None:
         return ""
     as_it_is, raised = (work.seconds(facts.rates) for work in _works(step, facts))
-    if as_it_is < _MARGIN * raised:
+    if as_it_is < MARGIN * raised:
         return ""
     return "a product of repeated arrays that is summed: a product of matrices, and so are its gradients"
 

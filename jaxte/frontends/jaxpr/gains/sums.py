@@ -18,16 +18,14 @@ from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.lang.dtypes import is_float
+from jaxte.lang.limits import CASES, FEW, FEWER, LEVELS, MANY_ELEMENTS
 
 SMALLEST = 1024  # elements below which nothing is to be gained
 _FEW_CENTRES = 16  # elements for each that is chosen, which are compared again at little cost
-_FEW_COORDINATES = 4  # of a point, with which squared distances are a loop over pairs
 _SEVERAL = 1 << 15  # differences, with fewer of which both take some ten microseconds
 _MANY = 1 << 21  # pairs that JAX should rather not hold
 _SMOOTH = frozenset(["integer_pow", "square", "mul", "div"])
 _CHEAP = _SMOOTH | {"add", "sub", "neg", "abs", "max", "min"}
-_REPEATED = 4  # times that an element is repeated for its pairs, at least; of fewer, the pairs are hardly more than what is given
-_MOST_CHEAP = 4  # functions of differences before they are added
 _EXTREMA = frozenset(["reduce_max", "reduce_min", "argmax", "argmin"])
 
 
@@ -50,20 +48,23 @@ def is_pairwise(step: Step) -> bool:
         if len(readers) < 2 and elements(out) < _MANY and not _has_nearest_of_few(out):
             return False
     sources = [elements(before_broadcast(slot)) for slot in step.inputs]
-    return all(_REPEATED * s <= elements(step.outputs[0]) and s > 1 for s in sources)
+    # Times that an element is repeated for its pairs, at least; of fewer, the pairs are hardly more than what is given.
+    return all(FEWER * s <= elements(step.outputs[0]) and s > 1 for s in sources)
 
 
 def _is_of_few_coordinates(slot: Slot) -> bool:
     """Whether what is made of differences of many pairs is a sum of a few cheap functions of them, such as squares."""
     if elements(slot) < _SEVERAL:
         return False
-    for _ in range(_MOST_CHEAP):
+    # Functions of differences before they are added.
+    for _ in range(FEW):
         if len(slot.readers) != 1:
             return False
         (step,) = slot.readers
         (out, *_) = step.outputs
         if step.name == "reduce_sum":
-            return elements(slot) <= _FEW_COORDINATES * elements(out)
+            # With so few coordinates of a point, squared distances are a loop over pairs.
+            return elements(slot) <= FEW * elements(out)
         if step.name not in _CHEAP or out.shape != slot.shape:
             return False
         slot = out
@@ -112,13 +113,12 @@ def elements(slot: Slot) -> int:
 
 _ADDS = ("add", "sub", "add_any")
 _SCALES = ("mul", "div", "neg")
-_MOST_STEPS = 32  # additions and scalings that are followed from one sum
-_LEAST = 1 << 13  # elements of the array, of fewer of which a sum takes no time
 
 
 def sums_beside_ends(step: Step) -> bool:
     """Whether ``step`` sums a large array of which else only some single elements along the axis of the sum are read; one is as good in JAX."""
-    if step.name != "reduce_sum" or elements(step.inputs[0]) < _LEAST or step.outputs[0].shape == ():
+    # Elements of the array, of fewer of which a sum takes no time.
+    if step.name != "reduce_sum" or elements(step.inputs[0]) < MANY_ELEMENTS or step.outputs[0].shape == ():
         return False
     source, axes = step.inputs[0], step.eqn.params["axes"]
     others = [reader for reader in source.readers if reader is not step]
@@ -137,7 +137,7 @@ def sums_shifts(step: Step) -> bool:
         return False
     slices = [part for part in parts if part is not None]
     source = slices[0].inputs[0]
-    if any(s.inputs[0] is not source for s in slices) or elements(source) < _LEAST:
+    if any(s.inputs[0] is not source for s in slices) or elements(source) < MANY_ELEMENTS:
         return False
     weighted = any(np.size(w.known) > 1 for w in weights)
     if not weighted and not any(max(s.eqn.params["strides"] or (1,)) > 1 for s in slices):
@@ -148,7 +148,8 @@ def sums_shifts(step: Step) -> bool:
 def _parts(slot: Slot, weights: list[Slot]) -> Iterator[Step | None]:
     """The steps of which ``slot`` is a sum with ``weights`` that are known; None where something else is added."""
     stack = [slot]
-    for _ in range(_MOST_STEPS):
+    # Additions and scalings that are followed from one sum.
+    for _ in range(LEVELS):
         if not stack:
             return
         step = stack.pop().origin
@@ -163,7 +164,6 @@ def _parts(slot: Slot, weights: list[Slot]) -> Iterator[Step | None]:
 
 
 _MOVES = ("broadcast_in_dim", "reshape", "copy")
-_MOST_READERS = 16  # of one array, each of which is asked
 
 
 def is_counted(slot: Slot) -> bool:
@@ -174,7 +174,8 @@ def is_counted(slot: Slot) -> bool:
             if step.name == "reduce_sum" and step.outputs[0].shape == ():
                 summed = True
                 continue
-            if len(family) > _MOST_READERS or not _stays(step, family):
+            # Each reader of the array is asked.
+            if len(family) > CASES or not _stays(step, family):
                 return False
             if step.outputs[0] not in family:
                 family.add(step.outputs[0])
@@ -242,10 +243,6 @@ _VIEWS = (
     *("slice", "concatenate", "pad", "rev"),
     *("transpose", "reshape", "broadcast_in_dim", "squeeze", "expand_dims"),
 )
-_FEWEST = 4  # parts; of fewer, the stack is soon written
-
-
-_MOST_BETWEEN = 8  # functions between a stack and what is shifted
 
 
 def reduces_shifts(step: Step) -> bool:
@@ -258,7 +255,8 @@ def reduces_shifts(step: Step) -> bool:
         return False
     params = stack.eqn.params
     axis = params["axis" if stack.name == "stack" else "dimension"] % len(slot.shape)
-    if axis not in step.eqn.params["axes"] or len(stack.inputs) < _FEWEST:
+    # A stack of fewer parts is soon written.
+    if axis not in step.eqn.params["axes"] or len(stack.inputs) < FEW:
         return False
     if stack.name == "concatenate" and any(part.shape[axis] != 1 for part in stack.inputs):
         return False
@@ -285,7 +283,8 @@ def _sources(part: Slot) -> dict[Slot, bool]:
             continue
         if step is not None and step.name in _VIEWS:
             stack.append((max(step.inputs, key=elements), True))
-        elif step is not None and between < _MOST_BETWEEN and _is_of_elements(step):
+        # Functions between a stack and what is shifted.
+        elif step is not None and between < LEVELS and _is_of_elements(step):
             between += 1
             stack += [(s, moved) for s in step.inputs if s.known is None]
         else:

@@ -16,6 +16,7 @@ from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
 from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, elements, is_pairwise, is_view
 from jaxte.lang.dtypes import width
+from jaxte.lang.limits import FEW, MANY_ELEMENTS, MARGIN
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 
@@ -23,10 +24,6 @@ from jaxte.lower.cost.work import Work
 _MOST_FUSED = 8
 # Reads of an element by one stencil, from which on its transposes cost more than functions that are dear.
 _MANY_READS = 16
-# Shifted reads in one sum, below which a single level of them is as good in JAX: differences, squared.
-_MOST_ALONE = 4
-# Numbers in a row of which a loop over pads tests each one, and in all rows together, with fewer of which that takes no time.
-_FEW_NUMBERS, _MANY_NUMBERS = 4, 1 << 13
 
 
 _IN_PLACE = ("scatter-add", "scatter-sub")
@@ -53,7 +50,8 @@ def worth(steps: Sequence[Step], looped: bool = False) -> bool:
         return True
     found = levels(steps)
     dear = sum(s.name in DEAR for s in steps)
-    if len(found) == 1 and most_of_one(steps) < _MANY_READS and widest(steps) < _MOST_ALONE:
+    # Shifted reads in one sum, below which a single level of them is as good in JAX: differences, squared.
+    if len(found) == 1 and most_of_one(steps) < _MANY_READS and widest(steps) < FEW:
         return slopes_are_dear(steps, most_of_one(steps), planned_facts())
     if len(found) == 1 and 3 * dear >= sum(found) and (found[0] < _MANY_READS or not _goes_around(steps)):
         return False
@@ -91,12 +89,14 @@ def in_short_rows(steps: Sequence[Step]) -> bool:
     """Whether many rows of a few numbers are shifted, points or colours, along the axis beside: XLA's loops over pads of these test each number."""
     shifted = [s for s in steps if s.name == "slice" and gain_of(s)]
     sources = [s.inputs[0].shape for s in shifted]
-    if any(len(shape) < 2 or not 1 < shape[-1] <= _FEW_NUMBERS for shape in sources):
+    # Numbers in a row of which a loop over pads tests each one, and in all rows together, with fewer of which that takes no time.
+    if any(len(shape) < 2 or not 1 < shape[-1] <= FEW for shape in sources):
         return False
     parts = [s.outputs[0].shape for s in shifted]
     beside = any(part[-2] < shape[-2] for part, shape in zip(parts, sources, strict=True))
     whole = all(part[-1] == shape[-1] for part, shape in zip(parts, sources, strict=True))
-    return beside and whole and max(map(prod, sources)) >= _MANY_NUMBERS
+    # Numbers in a row of which a loop over pads tests each one, and in all rows together, with fewer of which that takes no time.
+    return beside and whole and max(map(prod, sources)) >= MANY_ELEMENTS
 
 
 def widest(steps: Sequence[Step]) -> int:
@@ -146,7 +146,6 @@ def _shifts(steps: Sequence[Step]) -> list[dict[Slot, set[object]]]:
     return list(shifts.values())
 
 
-_MARGIN = 1.2  # by which it has to be faster by estimate
 _DEAR = DEAR | {"sqrt", "rsqrt", "cbrt"}
 _SAVED = 3  # cheap functions in the time that is left for a dear one, whose slope JAX keeps as an array
 _LOOPS = 4  # more loops for each difference: its slopes, and the edges of what is added
@@ -164,7 +163,7 @@ def slopes_are_dear(steps: Sequence[Step], reads: int, facts: Platform) -> bool:
     item = width(shifted[0].outputs[0].dtype)
     as_it_is = Work(tap=reads * functions * size)
     raised = Work(tap=functions * size, stream=(2.5 if rolls else 2.0) * item * size, kernel=_LOOPS)
-    return as_it_is.seconds(facts.rates) > _MARGIN * raised.seconds(facts.rates)
+    return as_it_is.seconds(facts.rates) > MARGIN * raised.seconds(facts.rates)
 
 
 def _shift_steps(steps: Sequence[Step], name: str) -> list[Step]:

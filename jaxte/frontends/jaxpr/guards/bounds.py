@@ -17,13 +17,13 @@ import numpy as np
 from jaxte.bridge.jaxprs import bound
 from jaxte.frontends.jaxpr.equations.stands import in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.guards.uses import MOST_ALIKE
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
 
 _ADDS = frozenset(["add", "add_any", "sub"])
 _MOVES = frozenset(["broadcast_in_dim", "reduce_sum", "reshape", "squeeze", "expand_dims", "transpose"])
 _SAME = frozenset(["stop_gradient", "copy"])
-_MOST_ALIKE = 4  # functions that two arrays are made by, one after the other, and are compared
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _is_all(slot: Slot, number: float) -> bool:
     return slot.known is not None and bool(np.all(np.asarray(slot.known) == number))
 
 
-def _alike(a: Slot, b: Slot, most: int = _MOST_ALIKE) -> bool:
+def _alike(a: Slot, b: Slot, most: int = MOST_ALIKE) -> bool:
     """Whether two arrays are one, or made of the same in the same way."""
     if a is b:
         return True

@@ -18,7 +18,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.uses import MASKS_MOVE
 from jaxte.lang.dtypes import is_complex, is_inexact
 
-_SLACK = 1e-5  # relative, of functions that XLA approximates, and of what is left of terms that cancel
+SLACK = 1e-5  # relative, of functions that XLA approximates, and of what is left of terms that cancel
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _end(x: float, y: float, sign: int) -> float:
     """The sum of two ends, moved outwards where the terms cancel."""
     if abs(x) == inf or abs(y) == inf:
         return sign * inf
-    return x + y + (sign * _SLACK * (abs(x) + abs(y)) if x * y < 0 else 0.0)
+    return x + y + (sign * SLACK * (abs(x) + abs(y)) if x * y < 0 else 0.0)
 
 
 def _times(a: Range, b: Range) -> Range:
@@ -210,7 +210,7 @@ def _clamped(step: Step, below: Sequence[Range]) -> Range:
 
 
 def _monotone(
-    f: Callable[[float], float], first: float = -inf, last: float = inf, slack: float = _SLACK
+    f: Callable[[float], float], first: float = -inf, last: float = inf, slack: float = SLACK
 ) -> _Row:
     """A function that grows from its value at ``first``, before which it is NaN, to that at ``last``."""
 
@@ -267,8 +267,8 @@ ROWS: dict[str, _Row] = {
     **dict.fromkeys(("concatenate", "pad"), _union),
     **dict.fromkeys(("add", "add_any"), lambda step, below: _added(*below)),
     **dict.fromkeys(("integer_pow", "square", "pow"), _of_power),
-    **dict.fromkeys(("sin", "cos"), _bounded(-1 - _SLACK, 1 + _SLACK, nan_of_infinity=True)),
-    **dict.fromkeys(("tanh", "erf"), _bounded(-1 - _SLACK, 1 + _SLACK)),
+    **dict.fromkeys(("sin", "cos"), _bounded(-1 - SLACK, 1 + SLACK, nan_of_infinity=True)),
+    **dict.fromkeys(("tanh", "erf"), _bounded(-1 - SLACK, 1 + SLACK)),
     "sub": lambda step, below: _added(below[0], _negated(below[1])),
     "neg": lambda step, below: _negated(below[0]),
     "abs": lambda step, below: _magnitude(below[0]),
@@ -278,7 +278,7 @@ ROWS: dict[str, _Row] = {
     "max": _extremum(max),
     "min": _extremum(min),
     "clamp": _clamped,
-    "logistic": _bounded(0.0, 1 + _SLACK),
+    "logistic": _bounded(0.0, 1 + SLACK),
     "sign": _bounded(-1.0, 1.0),
     "sqrt": _monotone(math.sqrt, first=0.0),
     "exp": _monotone(math.exp),

@@ -25,12 +25,11 @@ from jaxte.frontends.jaxpr.guards.slopes import Guard, Root, guard_of, roots_of
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in, ordered
+from jaxte.lang.limits import FEW, MANY_ELEMENTS
 
 _GUARDED = "not differentiated where its result is not chosen"
 _OF_SQUARE = "differentiated as a power of what the root is taken of"
 _DEAR = EXPONENTIALS | POWERS  # which are not computed once as they stand and once guarded
-_MANY = 4  # conditions of a mask that is not found again in each loop
-_LARGE = 1 << 14  # elements of one, in fewer of which a call takes as long
 _same = jax.jit(lambda mask: mask)
 Node = tuple[Step, bool]
 """A step, and whether it reads guarded values; what no guard is before is the same both ways, and stands as guarded."""
@@ -202,8 +201,9 @@ class _Values:
 
     def _as_array(self, slot: Slot, mask: Any) -> Any:
         """A large ``mask`` of many conditions as an array, where XLA finds it again in each loop that chooses by it, forward and backward."""
-        large = all(isinstance(d, int) for d in mask.shape) and prod(mask.shape) >= _LARGE
-        many = large and len(self._order.needs.says(slot)) >= _MANY
+        large = all(isinstance(d, int) for d in mask.shape) and prod(mask.shape) >= MANY_ELEMENTS
+        # Conditions of a mask that is not found again in each loop.
+        many = large and len(self._order.needs.says(slot)) >= FEW
         if not many or not NO_OPTIONS.policy().facts.drops_barriers:
             return mask
         if id(mask) not in self._arrays:

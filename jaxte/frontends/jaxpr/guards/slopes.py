@@ -19,6 +19,7 @@ from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.uses import MASKS_MOVE, STEEP, of_repeated
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.limits import LEVELS
 
 CALLS = ("custom_jvp_call", "custom_vjp_call")
 _BODIES = ("call_jaxpr", "fun_jaxpr", "jaxpr")  # the parameter that holds the function
@@ -108,7 +109,6 @@ _SAME_SQUARE = ("neg", "abs", "copy")
 _SQUARED = ("mul", "div", "select_n")  # with other operands, which are squared as well
 # the operands by which a root may go into a step that moves or scales it
 _ROOTS_AT = dict.fromkeys((*MASKS_MOVE, *_SAME_SQUARE, "div"), (0,)) | {"mul": (0, 1), "select_n": (1, 2)}
-_MOST_FROM_ROOT = 6  # functions between a root and its power
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,8 @@ def _root_of(step: Step) -> Root | None:
     return None if found is None else Root(step, power, found[0], tuple(found[1]))
 
 
-def _from_root(slot: Slot, most: int = _MOST_FROM_ROOT) -> tuple[Slot, list[tuple[Step, int]]] | None:
+# Functions between a root and its power.
+def _from_root(slot: Slot, most: int = LEVELS) -> tuple[Slot, list[tuple[Step, int]]] | None:
     """What the root that ``slot`` is made of is taken of, and the steps that move and scale it, each with its operand that comes from the root."""
     made = slot.origin
     if made is None or not most:

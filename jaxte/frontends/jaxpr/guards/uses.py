@@ -20,16 +20,15 @@ from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.limits import LARGE_TABLE
+from jaxte.lang.limits import LARGE_TABLE, LEVELS
 
 Need = frozenset[frozenset[int]]
 """An element is needed where all conditions of one of these sets hold."""
 
 WHOLE: Need = frozenset([frozenset()])
 MASKS_MOVE = frozenset(["broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose"])
-_MOST_ALIKE = 3  # functions that a condition is made by, one after the other, and is told from others by
+MOST_ALIKE = 4  # functions that two arrays or conditions are made by, one after the other, and are compared
 _REPEATED = frozenset([*ELEMENTWISE, *MASKS_MOVE])  # what makes conditions, and may be written twice
-_MOST = 12  # alternatives, and conditions of one, beyond which they are one condition of their own
 
 
 class Conditions:
@@ -60,7 +59,8 @@ class Conditions:
     def either(self, needs: Iterable[Need]) -> Need:
         """Where one of ``needs`` holds."""
         found = frozenset[frozenset[int]]().union(*needs)
-        if len(found) > _MOST:
+        # Alternatives, and conditions of one, beyond which they are one condition of their own.
+        if len(found) > LEVELS:
             return self._short(found)
         while (drop := next(self._droppable(found), None)) is not None:
             own, number = drop
@@ -75,7 +75,7 @@ class Conditions:
                 yield own, number
 
     def _short(self, need: Need) -> Need:
-        if len(need) <= _MOST and all(len(own) <= _MOST for own in need):
+        if len(need) <= LEVELS and all(len(own) <= LEVELS for own in need):
             return need
         return frozenset([frozenset([self.number(need)])])
 
@@ -85,7 +85,7 @@ def in_order(need: Need) -> list[frozenset[int]]:
     return sorted(need, key=sorted)
 
 
-def made_of(slot: Slot, most: int = _MOST_ALIKE) -> Hashable:
+def made_of(slot: Slot, most: int = MOST_ALIKE) -> Hashable:
     """Equal for arrays that are one, or made of the same by the same functions."""
     if slot.known is not None:
         return slot.known.shape, str(slot.known.dtype), slot.known.tobytes()

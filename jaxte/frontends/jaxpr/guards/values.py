@@ -10,6 +10,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.ranges import (
     ANY,
     ROWS,
+    SLACK,
     Range,
     harmless,
     limit_of,
@@ -21,9 +22,8 @@ from jaxte.frontends.jaxpr.guards.uses import Says, made_of
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_float, is_inexact
 from jaxte.lang.graphs import ordered
+from jaxte.lang.limits import LEVELS
 
-_MOST_BETWEEN = 12  # functions of single elements between a choice and what is asked about
-_NEAR = 1e-6  # to the ends of what a function is defined for, beyond which its slopes are of digits that were rounded away
 _OPPOSITE = {"gt": "le", "le": "gt", "lt": "ge", "ge": "lt", "eq": "ne", "ne": "eq"}
 _TURNED = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge", "eq": "eq", "ne": "ne"}
 Fact = tuple[str, Slot]
@@ -76,10 +76,11 @@ class Ranges:
         """
         if _is_finite(step, operand, self.of(step.inputs[operand])):
             return False
-        own = self._left_out(step.inputs[operand], says, _MOST_BETWEEN)
+        # Functions of single elements between a choice and what is asked about.
+        own = self._left_out(step.inputs[operand], says, LEVELS)
         if own is None:
             return False
-        others = [self._left_out(s, says, _MOST_BETWEEN) for n, s in enumerate(step.inputs) if n != operand]
+        others = [self._left_out(s, says, LEVELS) for n, s in enumerate(step.inputs) if n != operand]
         asked = own.values if any(o is not None and o.moving for o in others) else own.moving
         return asked is not None and not _is_finite(step, operand, asked)
 
@@ -250,7 +251,7 @@ def _does_not_overflow(step: Step, own: Range) -> bool:
 
 
 def _inside(step: Step, own: Range) -> bool:
-    return own.most <= 1 - _NEAR
+    return own.most <= 1 - SLACK
 
 
 def _power_is_finite(step: Step, own: Range) -> bool:
@@ -270,6 +271,6 @@ _FINITE: dict[tuple[str, int], Callable[[Step, Range], bool]] = {
     ("log", 0): _from(1 / 2),
     ("sqrt", 0): _from(2 / 3),
     ("rsqrt", 0): _from(2 / 5),
-    ("log1p", 0): lambda step, own: own.low >= _NEAR - 1,
-    ("acosh", 0): lambda step, own: own.low >= 1 + _NEAR,
+    ("log1p", 0): lambda step, own: own.low >= SLACK - 1,
+    ("acosh", 0): lambda step, own: own.low >= 1 + SLACK,
 }

@@ -13,9 +13,9 @@ from jaxte.frontends.jaxpr.loops.accesses import Access, read_of
 from jaxte.frontends.jaxpr.loops.counters import Counters, Position, counted
 from jaxte.frontends.jaxpr.loops.masks import Masks, Tables
 from jaxte.frontends.jaxpr.loops.tracked import Source, Tracked, Unclear, tracked
+from jaxte.lang.limits import MOST_LARGER
 
 _ADDS = ("add", "add_any", "sub")
-_NOT_MUCH_MORE = 4  # times the elements along the axis that moves, which all steps together read
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,4 +207,5 @@ def _is_small(access: Access, moving: Sequence[int], steps: int) -> bool:
         return True
     if len(moving) > 1 or any(s is not None and s.outer for s in starts):
         return False
-    return steps * access.sizes[moving[0]] <= _NOT_MUCH_MORE * access.array.aval.shape[moving[0]]
+    # Times the elements along the axis that moves, which all steps together read.
+    return steps * access.sizes[moving[0]] <= MOST_LARGER * access.array.aval.shape[moving[0]]

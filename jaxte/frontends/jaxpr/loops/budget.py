@@ -17,9 +17,8 @@ from jaxte.frontends.jaxpr.equations.stands import Instead, traced
 from jaxte.frontends.jaxpr.loops.kept import Kept
 from jaxte.frontends.jaxpr.loops.kept_rules import kept_scan
 from jaxte.frontends.jaxpr.loops.until import Until, until
+from jaxte.lang.limits import AGAIN
 from jaxte.lower.arrays.binomial import computed_again
-
-_MOST_TIMES = 8  # that a step is computed again, for which there are as many slots as it takes
 
 
 def within(closed: Any, budget: int) -> Instead | None:
@@ -51,7 +50,7 @@ def slots_for(steps: int, states: int) -> int:
     >>> slots_for(1000, 30), slots_for(1000, 2), slots_for(3, 30)
     (29, 5, 2)
     """
-    least = next(n for n in range(1, steps + 1) if comb(n + _MOST_TIMES, n) >= steps)
+    least = next(n for n in range(1, steps + 1) if comb(n + AGAIN, n) >= steps)
     return max(1, min(steps - 1, max(states - 1, least)))
 
 

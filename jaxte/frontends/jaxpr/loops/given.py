@@ -15,8 +15,7 @@ from jaxte.frontends.jaxpr.loops.body import Body
 from jaxte.frontends.jaxpr.loops.counters import Numbers, Outer, Position
 from jaxte.frontends.jaxpr.loops.places import Live, Place, taken
 from jaxte.frontends.jaxpr.loops.tracked import Source, Tracked
-
-_FEW = 4  # rows that are handed on one by one
+from jaxte.lang.limits import FEW
 
 
 @dataclass(eq=False)
@@ -98,7 +97,8 @@ class Given:
                 rows.append(jnp.zeros(array.box.sizes, array.first.aval.dtype))
             else:
                 rows.append(taken(self.first[n], self.place(array, place))[0])
-        return rows if len(rows) <= _FEW else jnp.stack(rows)
+        # Rows that are handed on one by one.
+        return rows if len(rows) <= FEW else jnp.stack(rows)
 
     def place(self, array: Tracked, at: Sequence[Position]) -> Place:
         """Where the rows of an array are that stand ``at`` these positions."""

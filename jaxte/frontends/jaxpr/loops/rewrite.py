@@ -20,8 +20,8 @@ from jaxte.frontends.jaxpr.loops.accesses import Access
 from jaxte.frontends.jaxpr.loops.body import Body, body_of
 from jaxte.frontends.jaxpr.loops.counters import Outer, Position, constant, counted
 from jaxte.frontends.jaxpr.loops.emit import Loop
+from jaxte.lang.limits import FEW, MOST_KEPT
 
-_MOST_TOGETHER = 1 << 26  # bytes of one intermediate of all steps
 _VIEWS = ("squeeze", "reshape", "expand_dims", "convert_element_type")
 _PRODUCTS = ("mul", "dot_general")
 _ALONE = ("cond", "while", "custom_vjp_call")  # of which all steps together compute more than one does
@@ -50,7 +50,8 @@ def at_once(body: Body) -> bool:
     if any(eqn.primitive.name in _ALONE for eqn in eqns) or _reads_again(body, eqns):
         return False
     made = [prod(v.aval.shape) * np.dtype(v.aval.dtype).itemsize for eqn in eqns for v in eqn.outvars]
-    return max(made, default=0) * body.counters.steps <= _MOST_TOGETHER
+    # Bytes of one intermediate of all steps.
+    return max(made, default=0) * body.counters.steps <= MOST_KEPT
 
 
 def _reads_again(body: Body, eqns: Sequence[Any]) -> bool:
@@ -96,9 +97,6 @@ def _place(access: Access) -> Any:
 
 def _repeats_number(eqn: Any) -> bool:
     return eqn.primitive.name == "broadcast_in_dim" and eqn.invars[0].aval.size == 1
-
-
-_SHORTEST = 3  # steps
 
 
 def counted_loops(closed: Any, slots: Mapping[Any, Slot]) -> Instead | None:
@@ -241,7 +239,7 @@ def _is_loop(eqn: Any) -> bool:
         eqn.primitive.name == "scan"
         and not eqn.effects
         and isinstance(p["length"], int)
-        and p["length"] >= _SHORTEST
+        and p["length"] >= FEW
     )
 
 

@@ -13,12 +13,9 @@ from jax.extend.core import Literal
 from jaxte.frontends.jaxpr.loops.accesses import Access, read_of, write_of
 from jaxte.frontends.jaxpr.loops.counters import Counters, Numbers, Position
 from jaxte.frontends.jaxpr.loops.masks import Masks
+from jaxte.lang.limits import CASES, FEW, LARGE_TABLE, MOST_PARTS
 
-_MOST_ROWS = 1 << 22  # rows of a relation that is held as sorted numbers: 32 MB
-_WIDEST = 8  # rows that are read at once, of those that were written
 _MOST_KEYS = 1 << 62  # of a row and a step, which are one integer of 64 bits
-_FEW_STEPS = 4  # for which a row is handed on, however long it is
-_LONGEST = 64  # numbers handed on for reads of some steps ago, where they are more than rows of four
 
 
 class Unclear(Exception):
@@ -150,9 +147,11 @@ class _Reading:
         every = [[_start(w, d) for d in axes] for w in writes]
         every += [[p for p in (a.starts[d] for d in axes) if p is not None] for _, a in self.single]
         self.least = [min(int(s[n].numbers.min()) for s in every) for n in range(len(axes))]
-        tops = [max(int(s[n].numbers.max()) for s in every) + _WIDEST for n in range(len(axes))]
+        # Rows that are read at once, of those that were written.
+        tops = [max(int(s[n].numbers.max()) for s in every) + CASES for n in range(len(axes))]
         self.spans = [top - low + 1 for top, low in zip(tops, self.least, strict=True)]
-        if prod(self.spans) > _MOST_ROWS or prod(self.spans) * (self.steps + 2) > _MOST_KEYS:
+        # Rows of a relation that is held as sorted numbers: 32 MB.
+        if prod(self.spans) > LARGE_TABLE or prod(self.spans) * (self.steps + 2) > _MOST_KEYS:
             raise Unclear("too many rows")
         self.period = self.steps * len(writes) + 1
         self.keys = [self._keys([_start(w, d) for d in axes]) * self.period for w in writes]
@@ -213,7 +212,7 @@ class _Reading:
 
     def _is_rows(self, access: Access) -> bool:
         sizes = [access.sizes[d] for d in self.axes]
-        few = prod(sizes) == 1 or (len(sizes) == 1 and sizes[0] <= _WIDEST)
+        few = prod(sizes) == 1 or (len(sizes) == 1 and sizes[0] <= CASES)
         starts = [access.starts[d] for d in self.axes]
         if not few or any(s is None or s.outer != o for s, o in zip(starts, self.outer, strict=True)):
             return False
@@ -271,7 +270,7 @@ class _Reading:
             raise Unclear(told)
         (axis,) = self.axes
         extent = self.first.aval.shape[axis]
-        if extent * self.steps > _MOST_ROWS * 2:
+        if extent * self.steps > LARGE_TABLE * 2:
             raise Unclear("too many rows")
         needed = self.masks.read(eqn, var, axis)
         access = read_of(eqn, self.counters)
@@ -294,7 +293,8 @@ class _Reading:
 def _lag(array: Tracked, write: int) -> int:
     """How many steps ago a row is read at most."""
     lag = max((g for s in array.sources for w, g, _ in s.written if w == write), default=0)
-    if lag > _FEW_STEPS and lag * array.row_size > _LONGEST:
+    # A row of few steps ago is handed on, however long it is; for reads further back, so many numbers are.
+    if lag > FEW and lag * array.row_size > MOST_PARTS:
         raise Unclear(f"rows of {lag} steps ago are read, which would be handed on")
     return lag
 

@@ -40,10 +40,10 @@ from jaxte.frontends.jaxpr.narrow.pairs import (
     roles_of,
 )
 from jaxte.frontends.jaxpr.narrow.rows import work
+from jaxte.lang.limits import SHARE
 from jaxte.lower.cost.platforms import CPU, Platform
 
 _LEAST_SAVED = 0.05  # of all operations
-_LEAST_BESIDE_CUTS = 0.5  # where blocks are read of arrays of all pairs
 _WORTH = 1 << 20  # operations
 
 
@@ -212,7 +212,8 @@ class _Banded(Divided):
                 after += own * self.blocks.width / self.blocks.columns
             if out in self.whole and step not in self.ends:
                 after += own
-        least = _LEAST_BESIDE_CUTS if self.cut else _LEAST_SAVED
+        # Where arrays of all pairs are cut into blocks, more has to be saved.
+        least = SHARE if self.cut else _LEAST_SAVED
         return before - after >= max(least * before, _WORTH)
 
     def _largest(self) -> int:

@@ -20,12 +20,12 @@ from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, known_array
 from jaxte.frontends.jaxpr.rules.shape import runs_of_equal_size
 from jaxte.lang.graphs import ordered
+from jaxte.lang.limits import FEW, LARGE_TABLE, MOST_KEPT, SHARE
 
 LEAST = 128  # rows, of fewer of which a block is not worth a product of its own
-_LEAST_BLOCK, _FEWEST = 16, 4  # rows of a block, and blocks
+_LEAST_BLOCK = 16  # rows of a block
 # columns that a product of each block takes the time of, by rows: measured on two cores, blocks of 16 are best beside 8 columns, of 32 beside 64, of 64 beside 257
 _OF_BLOCK = 24
-_MOST = 0.5  # of the columns, above which little is left out
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ def blocks_of(mask: np.ndarray) -> Blocks | None:
     """The blocks in which least is computed of what ``mask`` takes; None where that is no band."""
     rows, columns = mask.shape
     best, least = None, inf
-    for height in range(_LEAST_BLOCK, rows // _FEWEST + 1):
+    # There are several blocks at least.
+    for height in range(_LEAST_BLOCK, rows // FEW + 1):
         count = rows // height
         if rows % height or columns % count or rows < LEAST:
             continue
@@ -121,17 +122,16 @@ def blocks_of(mask: np.ndarray) -> Blocks | None:
             return None
         found = Blocks(rows, columns, count, int((chunk - own).min()), int((chunk - own).max()))
         price = found.width * (1 + _OF_BLOCK / height)
-        if found.width <= _MOST * columns and price < least:
+        # Of more of the columns, little is left out.
+        if found.width <= SHARE * columns and price < least:
             best, least = found, price
     return best
 
 
-_LARGEST, _LARGEST_OF_FLOATS = 1 << 24, 1 << 22  # elements of an array of pairs that is looked at
-_LARGEST_REPEATED = 1 << 28  # of one that repeats it
-
 Masks = Mapping[int, np.ndarray]
 """Known masks of pairs, by the numbers of the arguments that they are."""
 NO_MASKS: Masks = {}
+_LARGEST_MASK = 1 << 24  # elements of a mask of pairs that is looked at: 4,096 positions
 _AGAIN = ("remat", "remat2", "checkpoint")
 
 
@@ -140,7 +140,7 @@ class Known:
 
     def __init__(self, steps: Sequence[Step], given: Mapping[Slot, Any]) -> None:
         masks = {slot: c for slot, c in given.items() if slot.known is None and slot.dtype == "bool"}
-        found = {slot: known_array(c, _LARGEST) for slot, c in masks.items()}
+        found = {slot: known_array(c, _LARGEST_MASK) for slot, c in masks.items()}
         self._values: dict[Slot, Any] = {slot: value for slot, value in found.items() if value is not None}
         self._free: set[Slot] = set(self._values)
         for step in steps:
@@ -157,7 +157,8 @@ class Known:
             if own not in self._values:
                 values = [self._there(s) for s in self._makers(own)]
                 missing = own.origin is None or any(v is None for v in values)
-                self._values[own] = None if missing else folded(own.origin.eqn, values, _LARGEST_REPEATED)[0]  # type: ignore[union-attr]
+                # One that repeats a mask may have as many elements.
+                self._values[own] = None if missing else folded(own.origin.eqn, values, MOST_KEPT)[0]  # type: ignore[union-attr]
         return self._there(slot)
 
     def pairs(self, slot: Slot) -> np.ndarray | None:
@@ -229,7 +230,8 @@ def pair_of(slot: Slot) -> tuple[int, int] | None:
         return None
     is_mask = slot.dtype == "bool"
     own = prod(slot.shape[d] for d in found) if is_mask else prod(slot.shape)
-    return (found[0], found[1]) if own <= (_LARGEST if is_mask else _LARGEST_OF_FLOATS) else None
+    # An array of pairs that is larger is not looked at.
+    return (found[0], found[1]) if own <= (_LARGEST_MASK if is_mask else LARGE_TABLE) else None
 
 
 Labels = list[list[Hashable]]

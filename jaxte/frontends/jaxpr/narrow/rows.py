@@ -19,12 +19,12 @@ from jaxte.frontends.jaxpr.equations.dimensions import NAMES, dimensions
 from jaxte.frontends.jaxpr.equations.stands import in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.rules.shape import runs_of_equal_size
+from jaxte.lang.limits import SHARE
 
 # the positions along one dimension, ascending; None for all of them
 Positions = np.ndarray | None
 # those of an array: what is read lies in the product of them
 Box = tuple[Positions, ...]
-_LARGEST_SHARE = 0.5  # of the positions along a dimension; of more of them, all are computed
 
 
 def whole(rank: int) -> Box:
@@ -45,7 +45,8 @@ def _united(read: Sequence[Positions], extent: int) -> Positions:
     if len(parts) < len(read) or not parts:
         return None
     found = np.unique(np.concatenate(parts))
-    return found if len(found) <= _LARGEST_SHARE * extent else None
+    # Of the positions along a dimension; of more of them, all are computed.
+    return found if len(found) <= SHARE * extent else None
 
 
 def count(positions: Positions, extent: int) -> int:

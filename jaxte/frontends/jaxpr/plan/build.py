@@ -32,16 +32,13 @@ from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang.dtypes import DTYPES, is_float
 from jaxte.lang.expr import Const, Expr, Read
+from jaxte.lang.limits import MOST_PARTS, PLACES
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import MAX_EXTENT
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 _ = rules  # fills the table
 _MOST_STEPS = 16  # of what computes a known array of floats that is written as notation
-_LONGEST = 64  # nodes of an expression that is composed further
-_LONGEST_SUM = (
-    2048  # of one that adds up functions of neighbours: taken apart, they would be computed by each part
-)
 
 
 @dataclass
@@ -187,7 +184,8 @@ class Builder:
                 ) or ((value.kind is Kind.POINTWISE or value.kind is Kind.LINEAR) and not shifted)
             case _:
                 composed = not shifted or self._reads_linearly(step)
-        longest = _LONGEST_SUM if slot in self.neighbours.summed else _LONGEST
+        # An expression of more nodes is not composed further. Sums of functions of neighbours may have more: taken apart, they would be computed by each part.
+        longest = PLACES if slot in self.neighbours.summed else MOST_PARTS
         if not composed or size_of(value.body) > longest:
             value.tensor()
         return value

@@ -19,11 +19,10 @@ from jaxte.bridge.jaxprs import GROUPS, scan_counts
 from jaxte.frontends.jaxpr.equations.stands import opened
 from jaxte.frontends.jaxpr.equations.steps import grouped
 from jaxte.lang.dtypes import is_float
+from jaxte.lang.limits import FEW_POSITIONS, MOST_KEPT
 from jaxte.lower.cost.platforms import Rates
 
-_SHORTEST = 8  # steps
 _SMALLEST = 256  # elements of a matrix
-_MOST_BYTES = 1 << 28  # kept for all steps
 _MARGIN = 1.4  # by which keeping rows has to be faster by estimate: 16 rows a step of 64 numbers took 1.2 to 1.6 times as long
 _PRODUCT = "dot_general"
 
@@ -75,7 +74,7 @@ class Loop:
 def loop_of(eqn: Any, rates: Rates) -> Loop | None:
     """How a ``scan`` is computed with its products of all steps together; None where it has none that gain at these ``rates``."""
     p = eqn.params
-    if eqn.primitive.name != "scan" or p["length"] < _SHORTEST or eqn.effects:
+    if eqn.primitive.name != "scan" or p["length"] < FEW_POSITIONS or eqn.effects:
         return None
     if not any(s.primitive.name == _PRODUCT for s in _all(p["jaxpr"].jaxpr.eqns)):
         return None
@@ -217,7 +216,8 @@ class _Split:
         if not is_float(str(out.aval.dtype)) or any(not _is_sized(v) for v in (rows, weight, out)):
             return False
         held = (_size(rows) + _size(out)) * out.aval.dtype.itemsize
-        if self.length * held > _MOST_BYTES or _size(weight) < max(_SMALLEST, _size(rows)):
+        # The rows are kept for all steps.
+        if self.length * held > MOST_KEPT or _size(weight) < max(_SMALLEST, _size(rows)):
             return False
         return level == 1 or self._saves(_size(weight) * out.aval.dtype.itemsize, held)
 

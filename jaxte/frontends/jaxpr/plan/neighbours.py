@@ -19,6 +19,7 @@ from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import MOVES, SHIFTS
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
+from jaxte.lang.limits import MOST_LARGER
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear
 
@@ -105,7 +106,6 @@ def _pairs(steps: Sequence[Step], views: frozenset[Slot]) -> dict[Slot, Pair]:
 
 
 _FEW = 2  # shifted reads, a product with which is as well computed again at each of them
-_OVERLAPPING = 4  # times as many elements as the tensor has that parts of it hold together
 
 
 def is_shifted(body: Expr) -> bool:
@@ -162,7 +162,8 @@ def is_framed(body: Expr, shape: Sequence[int]) -> bool:
         case Read(tensor):
             whole = all(isinstance(e, int) for e in tensor.shape)
             affine = all(isinstance(a, Axis) for i in body.indices for a in linear(i).terms)
-            return whole and affine and prod(shape) >= _OVERLAPPING * prod(tensor.shape)
+            # Times as many elements as the tensor has that parts of it hold together.
+            return whole and affine and prod(shape) >= MOST_LARGER * prod(tensor.shape)
     return False
 
 

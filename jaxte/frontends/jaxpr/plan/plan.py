@@ -33,6 +33,7 @@ from jaxte.frontends.jaxpr.plan.moving import LOOPS, Wanted, moving, still, want
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.taken import Raising
 from jaxte.lang.errors import JaxteError
+from jaxte.lang.limits import CASES
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 # constructs that are kept around bodies that are raised, and the parameter that holds these
@@ -44,8 +45,6 @@ BODIES = {
     **GROUPS,
 }
 WITH_RULE = "custom_vjp_call"
-
-_MOST_BANDS = 8  # of different widths in one jaxpr
 
 
 class Planner:
@@ -165,8 +164,9 @@ class Planner:
             closed = instead.closed
             slots, found = steps_of(closed)
         apart = narrows and not divided
+        # Bands of different widths in one jaxpr are few.
         asked: list[tuple[Callable[..., Instead | None], int]] = [
-            (partial(banded, masks=masks, facts=NO_OPTIONS.policy().facts), _MOST_BANDS if apart else 0),
+            (partial(banded, masks=masks, facts=NO_OPTIONS.policy().facts), CASES if apart else 0),
             (partial(guarded, same=same), int(self.safe and not divided)),
             (narrowed, int(apart)),
         ]

@@ -22,7 +22,7 @@ from jaxte.algebra.product import Factor
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import MOST_PARTS
+from jaxte.lang.limits import FEW, MOST_PARTS
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
@@ -38,7 +38,6 @@ from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 
 NONE = (ZERO, ZERO)
-_FEW_COLUMNS = 4  # sums along columns that any platform takes together
 _LANES = 16  # channels from which on sums for each of them are done in vectors
 
 
@@ -113,7 +112,8 @@ def recognise_tap_sums(
     read = [axis for form in match.lhs.forms for axis in form.axes]
     leading = [a for a in read if among(a, groups) or among(a, contracted)]
     leading += [a for a in (*groups, *contracted) if not among(a, leading)]
-    few, rows = prod(map(_count, windows)) <= _FEW_COLUMNS, _has_rows(match)
+    # Sums along columns that any platform takes together.
+    few, rows = prod(map(_count, windows)) <= FEW, _has_rows(match)
     along_rows = not along_columns and (rows or not few)
     channels_last = (rows or not along_rows) and _has_channels_last(match, groups)
     trailing = [a for a in leading if among(a, groups)] if channels_last else []

@@ -10,6 +10,7 @@ from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, as_expr, cast
+from jaxte.lang.limits import VECTOR
 from jaxte.lang.walk import free_axes
 from jaxte.lower.code.spec import Array, Finish, OfTwo, array
 from jaxte.lower.match.affine_relation import Relation
@@ -18,7 +19,6 @@ from jaxte.lower.match.two_operands import Layout, Operand, lay_out, role, size_
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 
-_FEATURES = 8  # of a kernel: more fill a register of the CPU
 _LETTERS = {1: "W", 2: "HW", 3: "DHW"}
 
 
@@ -163,7 +163,8 @@ def _is_kernel(match: Match) -> bool:
         for n, extents in enumerate((s.relation.x_range, s.relation.k_range)):
             sizes[n] *= extent_of(extents.size)
     if 2 * min(sizes) > max(sizes):
-        features = [min(_points(match.with_role(own)), _FEATURES) for own in ("batch", "feature")]
+        # More features of a kernel fill a register of the CPU.
+        features = [min(_points(match.with_role(own)), VECTOR) for own in ("batch", "feature")]
         if 1 < min(features) != max(features):  # one line alone is laid out as a matrix that repeats it
             return features[0] > features[1]
         own, other = _reversals(match), _reversals(exchanged(match))

@@ -17,7 +17,7 @@ from jaxte.autodiff.sums.cheap import LongPositions, Positions
 from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.limits import FEW_POSITIONS
+from jaxte.lang.limits import FEW_POSITIONS, VECTOR
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
@@ -32,7 +32,6 @@ _T = TypeVar("_T")
 # of the built-in reductions, what ``.at`` calls them
 METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
 _SORTED = "indices_are_sorted"
-_SHORTEST_ROW = 8  # elements that are worth a row
 FORMS = {name: f"scatter-{method}" for name, method in METHODS.items()}
 
 
@@ -224,9 +223,8 @@ def _scatter(
     varying = list(dict.fromkeys(a for t in targets for a in free_axes(t.index)))
     # Output axes that the positions vary over come first in the block, each as positions 0, 1, 2, ...
     plain = [a for a in axes if among(a, varying)] + [a for a in node.axes if among(a, varying)]
-    block = (
-        sorted(plain, key=lambda a: (known(a.extent) or _SHORTEST_ROW) >= _SHORTEST_ROW) if in_rows else plain
-    )
+    # Elements that are worth a row.
+    block = sorted(plain, key=lambda a: (known(a.extent) or VECTOR) >= VECTOR) if in_rows else plain
     # What is added at one position lies together in memory: whole dimensions come last, until all is added.
     placed = sorted(axes, key=lambda a: a not in by_axis and not among(a, block))
     indices: list[Array] = []

@@ -31,6 +31,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.vocabulary import Function, PrefixFunction, Statement
 from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.steps import TOGETHER
 from jaxte.lower.cost.work import Work, expensive_calls
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
 from jaxte.lower.printing.products import needed_values
@@ -148,7 +149,6 @@ def in_blocks(spec: ScanSpec, values: Sequence[Node], name: str) -> Node:
 
 Run = Callable[[ScanSpec, Scan, Sequence[Node]], Node]
 CUMULATIVE = ("sum", "prod", "max", "min")  # that JAX has a cumulative function for
-_UNROLLED = 4  # steps of a loop that are written one after the other
 _REVERSED = Range(step=-1)
 
 
@@ -254,7 +254,7 @@ def sequential(spec: ScanSpec, scan: Scan, values: Sequence[Node], step: str) ->
         for n in carried_values(spec, scan)
     )
     own = moved[spec.position]
-    together = _UNROLLED if isinstance(own.shape[0], Const) else 1  # jax.export divides no symbolic length
+    together = TOGETHER if isinstance(own.shape[0], Const) else 1  # jax.export divides no symbolic length
     result = Scanned(step, starts, tuple(moved), own.shape, own.kind, scan.reverse, together)
     order = [n + 1 if n < scan.axis else 0 if n == scan.axis else n for n in range(len(own.shape))]
     return _in_order(result, order)

@@ -20,6 +20,7 @@ from itertools import product
 
 from jaxte.lang.expr import ZERO, Expr, Read, as_expr
 from jaxte.lang.graphs import identical
+from jaxte.lang.limits import FEW
 from jaxte.lower.arrays.elementwise import Kept, Name, Typed
 from jaxte.lower.arrays.loops import Each, Folded, Loop, Total, loop
 from jaxte.lower.arrays.node import Node
@@ -38,7 +39,6 @@ PADDED_APART = "separable slices without a copy"
 REDUCE_WINDOW = "reduce_window"
 WINDOW_FUNCTIONS = frozenset(OPS)  # that lax.reduce_window knows
 _IDEMPOTENT = ("max", "min", "any", "all")  # combining a value with itself changes nothing
-_WRITTEN_OUT = 4  # more slices are written as a loop
 _MOST_PADS = 7  # in one loop: XLA takes it apart by which of them are inside
 
 
@@ -147,7 +147,8 @@ def _padded_apart(spec: WindowSpec, value: Node, d: WindowDim) -> Node:
 def _slices(spec: WindowSpec, value: Node, dims: Sequence[WindowDim]) -> Node:
     """The shifted slices of ``value``, combined."""
     taps = list(product(*(range(d.size) for d in dims)))
-    if len(taps) <= _WRITTEN_OUT:
+    # More slices are written as a loop.
+    if len(taps) <= FEW:
         parts = [_at(value, {d.axis: _shifted(d, n) for d, n in zip(dims, tap, strict=True)}) for tap in taps]
         return combined(spec.reducer, parts)
     turns = _loops(dims)

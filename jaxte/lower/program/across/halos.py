@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr, Read
+from jaxte.lang.limits import MOST_LARGER
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import Node, nodes_below, rewritten
@@ -31,7 +32,6 @@ from jaxte.tensors.copies import Extended, extended, with_copies
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MANY = 8  # periodic reads of one array in one body, from which on its edges are more to compile than a copy of the array is to make
-_MOST_GROWTH = 2  # elements of the copy for each of the array
 Shifts = tuple[int, ...]  # of a read, for each axis of its tensor
 
 
@@ -105,7 +105,8 @@ def _halos(bodies: Iterable[Mapping[Read, Shifts]]) -> dict[Tensor, Halo]:
         for tensor, found in own.items():
             shifts[tensor] |= found
     halos = {t: _around(shifts[t]) for t in shifts if t in many}
-    return {t: halo for t, halo in halos.items() if _growth(t, halo) <= _MOST_GROWTH}
+    # Elements of the copy for each of the array.
+    return {t: halo for t, halo in halos.items() if _growth(t, halo) <= MOST_LARGER}
 
 
 def _growth(tensor: Tensor, halo: Halo) -> float:

@@ -31,6 +31,7 @@ from typing import Any
 
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import Axis, Const, Expr, Reducer
+from jaxte.lang.limits import SEVERAL
 from jaxte.lang.operators import ABS, MULTIPLY, POWER, SELECT, SUBTRACT
 from jaxte.lower.arrays.elementwise import Apply, Cast, Name, Number
 from jaxte.lower.arrays.loops import Each, Joined, Loop, Stacked, loop
@@ -43,15 +44,13 @@ from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.sets.affine import Linear, from_linear
 from jaxte.sets.intervals import known
 
-_FEWEST = 3  # parts
-
 
 def with_alike_parts_in_loops(source: Node, text_of: Callable[[Node], str]) -> Node:
     """``source`` with the parts of stacks and concatenations in loops, where its line is long."""
     if source.kinds.isdisjoint((Stacked, Joined)):
         return source
     joined = [node for node in nodes_below(source) if isinstance(node, (Stacked, Joined))]
-    whole = [node for node in joined if len(node.parts) >= _FEWEST]
+    whole = [node for node in joined if len(node.parts) >= SEVERAL]
     if not whole or len(text_of(source)) <= LONGEST_LINE:
         return source
     table: dict[Node, Node] = {}

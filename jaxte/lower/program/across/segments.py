@@ -23,7 +23,7 @@ from jaxte.algebra.product import conditions_outside
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among, components
-from jaxte.lang.limits import FEW, LONGEST_UNROLLED, TABLE
+from jaxte.lang.limits import FEW, HALVED, LONGEST_UNROLLED, TABLE
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, reductions, rewrite, substitute
 from jaxte.lower.arrays.products import OPS
@@ -40,7 +40,6 @@ from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.reducers import builtin_reducer, with_wide_reads
 from jaxte.tensors.tensor import Compute, Tensor
 
-_GAIN = 2  # how many times fewer points make a tensor of its own worth it
 _LEAST_GAIN = 2.5  # the same for pieces: a triangle, with all of its rows, is none
 
 
@@ -164,7 +163,7 @@ def _best_split(node: Reduce) -> tuple[list[Axis], list[Expr]] | None:
         rest = [a for a in node.axes if not among(a, own)]
         if conditions and rest:
             found.append((points([*outer, *own]) + points([*free_axes(node), *rest]), number))
-    if not found or min(found)[0] * _GAIN > whole:
+    if not found or min(found)[0] * HALVED > whole:
         return None
     return groups[min(found)[1]]
 

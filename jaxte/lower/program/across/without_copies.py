@@ -23,7 +23,7 @@ from math import prod
 
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ZERO, Expr, as_expr
-from jaxte.lang.limits import MOST_TERMS
+from jaxte.lang.limits import FEW, MOST_TERMS
 from jaxte.lang.operators import ADD, EQUAL, SELECT
 from jaxte.lower.arrays.elementwise import Apply, Arange, Number, Typed, number
 from jaxte.lower.arrays.loops import Each, Stacked
@@ -32,7 +32,6 @@ from jaxte.lower.arrays.products import ReduceWindow
 from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Pad, Range, Repeat, Reshape, Spread, View
 from jaxte.sets.intervals import known
 
-_MOST_BETWEEN = 4  # arrays that alternate, each of which all others are padded for
 _ROWS = 2  # the last axes, which lie in registers
 
 
@@ -95,9 +94,10 @@ def with_pads_between(source: Node) -> Node:
 
 def _pads_added(node: Node) -> Node | None:
     """``node`` as a sum of pads, if it is a stack whose last dimension but one, and its own, are one."""
+    # Arrays that alternate, each of which all others are padded for.
     match node:
         case View(Stacked(parts, axis), Reshape()) if (
-            is_float(node.dtype) and axis > 0 and 1 < len(parts) <= _MOST_BETWEEN
+            is_float(node.dtype) and axis > 0 and 1 < len(parts) <= FEW
         ):
             pass
         case _:

@@ -27,6 +27,7 @@ from math import ceil, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr, as_expr
+from jaxte.lang.limits import FEWER, MANY_ROWS
 from jaxte.lang.operators import ADD
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Joined, Total, loop
@@ -39,8 +40,6 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, Roles, ToeplitzSpec, axes_in
-
-_ROWS_AT_ONCE = 32  # rows that are moved and added in one loop
 
 
 def toeplitz_source(spec: ToeplitzSpec, operands: Sequence[Node], assign: Callable[[Node], Node]) -> Node:
@@ -124,7 +123,8 @@ def _diagonals(spec: ToeplitzSpec, m: Shaped, assign: Callable[[Node], Node]) ->
 def group(rows: int) -> int:
     """How many of so many rows are added first: about as many as there are then groups of."""
     levels = 1
-    while _ROWS_AT_ONCE**levels < rows:
+    # Rows that are moved and added in one loop.
+    while MANY_ROWS**levels < rows:
         levels += 1
     return ceil(rows ** (1 / levels))
 
@@ -153,7 +153,6 @@ def _moved(m: Shaped, at: int, step: int) -> Shaped:
 
 
 _SMALLEST = 32  # elements of a block, below which the matrices are too narrow
-_MOST_OF_LINE = 4  # times as many elements as a block has that the line has at least
 
 
 @dataclass(frozen=True)
@@ -210,8 +209,9 @@ def blocks_of(spec: ToeplitzSpec) -> Blocks | Refusal:
         return lines
     short, line = lines
     size = max(_SMALLEST, 1 << (short.extent - 1).bit_length())
-    if line.extent < _MOST_OF_LINE * size:
-        return Refusal(f"fewer than {_MOST_OF_LINE} blocks of {size} elements")
+    # Times as many elements as a block has that the line has at least.
+    if line.extent < FEWER * size:
+        return Refusal(f"fewer than {FEWER} blocks of {size} elements")
     return Blocks(spec, short, line, size)
 
 
