@@ -40,17 +40,19 @@ from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.differences import Differences, differences
 from jaxte.sets.isl_text import (
     FULL_TEXT,
+    SPENT,
     condition_text,
     constraint_expr,
     index_text,
     is_decidable,
     pw_aff_expr,
+    whole,
 )
 
 Range = tuple[Expr, Expr]
 _Answer = TypeVar("_Answer")
 _local = threading.local()
-_SPENT = ("maximal number of operations", "read_from_str")  # what isl says; reading is cut off where it is
+_CUT_OFF = (SPENT, "read_from_str")  # what isl says; reading is cut off where it is
 
 
 def context() -> isl.Context:
@@ -96,7 +98,7 @@ def within(context: isl.Context, limit: int, question: Callable[[], _Answer]) ->
     try:
         return True, question()
     except isl.Error as error:
-        if not any(word in str(error) for word in _SPENT):
+        if not any(word in str(error) for word in _CUT_OFF):
             raise
         return False, None
     finally:
@@ -139,7 +141,7 @@ class IntegerSet:
     def _set(self) -> isl.Set:
         """The set as isl has it; asked within a question, which is left open where there is none."""
         if not self._is_given:
-            raise isl.Error(_SPENT[0])
+            raise isl.Error(SPENT)
         if self._known is None:
             self._known = self._read(self._conditions)
         return self._known
@@ -235,12 +237,12 @@ class IntegerSet:
         first = own if self._sizes else own.lexmin()
         point = first.sample_point()
         found = {
-            v: point.get_coordinate_val(isl.dim_type.set, i).to_python() for i, v in enumerate(self.variables)
+            v: whole(point.get_coordinate_val(isl.dim_type.set, i)) for i, v in enumerate(self.variables)
         }
         names, _, _ = self._names()
         for i in range(point.get_space().dim(isl.dim_type.param)):
             name = point.get_space().get_dim_name(isl.dim_type.param, i)
-            value = point.get_coordinate_val(isl.dim_type.param, i).to_python()
+            value = whole(point.get_coordinate_val(isl.dim_type.param, i))
             found |= {v: value for v, known in names.items() if known == name}
         return found
 
@@ -266,7 +268,7 @@ class IntegerSet:
         dims = range(len(self.variables))
 
         def visit(point: isl.Point) -> None:
-            found.append(tuple(point.get_coordinate_val(isl.dim_type.set, i).to_python() for i in dims))
+            found.append(tuple(whole(point.get_coordinate_val(isl.dim_type.set, i)) for i in dims))
 
         if not self.is_empty():
             self._set.foreach_point(visit)
@@ -288,7 +290,7 @@ class IntegerSet:
         image = self._image(expr)
         if not self._sizes and not image.dim(isl.dim_type.param):
             value = image.dim_max_val(0)
-            return as_expr(value.to_python()) if value.is_int() else None
+            return as_expr(whole(value)) if value.is_int() else None
         if not image.dim_has_upper_bound(isl.dim_type.set, 0):
             return None
         names, _, _ = self._names([expr])

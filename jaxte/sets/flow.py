@@ -19,7 +19,7 @@ from jaxte.lang.walk import substitute
 from jaxte.sets.accesses import Access, Accesses, Content, Source, cases, unnamed
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import context, within
-from jaxte.sets.isl_text import aff_expr, constraint_expr
+from jaxte.sets.isl_text import aff_expr, constraint_expr, whole
 
 
 class Flow:
@@ -87,7 +87,7 @@ class Flow:
         if access.label not in self._times:
             hull = isl.Set.from_basic_set(self._accesses.time(access).range().affine_hull())
             own = [hull.plain_get_val_if_fixed(isl.dim_type.set, n) for n in range(len(access.time))]
-            self._times[access.label] = [None if v.is_nan() else v.to_python() for v in own]
+            self._times[access.label] = [None if v.is_nan() else whole(v) for v in own]
         return self._times[access.label]
 
     def _last_of(self, read: Access, writes: Sequence[Access]) -> dict[str, isl.Map]:
@@ -343,9 +343,7 @@ class Flow:
             return None
         point = (points if self._accesses.sizes else points.lexmin()).sample_point()
         coordinates = range(len(access.axes))
-        return {
-            access.axes[n]: point.get_coordinate_val(isl.dim_type.set, n).to_python() for n in coordinates
-        }
+        return {access.axes[n]: whole(point.get_coordinate_val(isl.dim_type.set, n)) for n in coordinates}
 
 
 def _agree(a: Mapping[str, isl.Map], b: Mapping[str, isl.Map], where: isl.Set) -> bool:

@@ -18,6 +18,8 @@ from jaxte.lang.walk import postorder
 from jaxte.sets.affine import normal
 from jaxte.sets.quasi_affine import index_of
 
+SPENT = "maximal number of operations"  # what isl says where a question has taken those that it may
+
 _COMPARE = {
     "equal": ("=", "!="),
     "not_equal": ("!=", "="),
@@ -153,6 +155,18 @@ def pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
     return None
 
 
+def whole(value: isl.Val) -> int:
+    """The integer that ``value`` is.
+
+    Raises:
+        isl.Error: the operations of a question were used up while it was written, of which isl says nothing itself.
+    """
+    written = value.to_str()
+    if written is None:
+        raise isl.Error(SPENT)
+    return int(written)
+
+
 def constraint_expr(constraint: isl.Constraint, nodes: Mapping[str, Expr]) -> Expr:
     value = normal(aff_expr(constraint.get_aff(), nodes))
     return call(EQUAL, value, 0) if constraint.is_equality() else value >= 0
@@ -160,19 +174,19 @@ def constraint_expr(constraint: isl.Constraint, nodes: Mapping[str, Expr]) -> Ex
 
 def aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
     """An isl affine function (with integer divisions) of parameters and set variables as an expression."""
-    denominator = aff.get_denominator_val().to_python()
+    denominator = whole(aff.get_denominator_val())
     scaled = aff.scale_val(aff.get_denominator_val())
-    result: Expr = as_expr(scaled.get_constant_val().to_python())
+    result: Expr = as_expr(whole(scaled.get_constant_val()))
     for i in range(scaled.dim(isl.dim_type.param)):
-        factor = scaled.get_coefficient_val(isl.dim_type.param, i).to_python()
+        factor = whole(scaled.get_coefficient_val(isl.dim_type.param, i))
         if factor:
             result = result + factor * nodes[str(scaled.get_dim_name(isl.dim_type.param, i))]
     for i in range(scaled.dim(isl.dim_type.in_)):
-        factor = scaled.get_coefficient_val(isl.dim_type.in_, i).to_python()
+        factor = whole(scaled.get_coefficient_val(isl.dim_type.in_, i))
         if factor:
             result = result + factor * nodes[f"in{i}"]
     for i in range(scaled.dim(isl.dim_type.div)):
-        factor = scaled.get_coefficient_val(isl.dim_type.div, i).to_python()
+        factor = whole(scaled.get_coefficient_val(isl.dim_type.div, i))
         if factor:
             result = result + factor * aff_expr(
                 scaled.get_div(i), nodes

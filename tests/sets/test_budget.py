@@ -277,3 +277,14 @@ def test_a_question_that_was_left_open_is_not_asked_again() -> None:
     with budget.bounded(0):
         assert [one(half), one(half)] == [half, half]  # with more than it was asked with before
         assert [one(hard), one(half)] == [0, 0] and asked == [hard, half, half, half]
+
+
+def test_an_answer_that_is_cut_off_while_its_numbers_are_written_is_left_open() -> None:
+    """isl says nothing where its operations are used up while it writes a number: it has no text then."""
+    i, j = te.reduce_axis((0, 40), "i"), te.reduce_axis((0, 40), "j")
+    points = domain.IntegerSet([i, j], [2 * i + 3 * j >= 20, i <= 3 * j, j <= 5 * i])
+    answers = [
+        domain.within(domain.context(), limit, lambda: points._shadow([i])) for limit in range(1, 2000, 5)
+    ]
+    assert not answers[0][0] and answers[-1][0]
+    assert [answered for answered, _ in answers] == sorted(answered for answered, _ in answers)
