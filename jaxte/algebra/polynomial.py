@@ -13,7 +13,7 @@ from typing import TypeGuard
 from jaxte.algebra.data import data_equation, data_readings
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import MOST_PARTS
+from jaxte.lang.limits import MOST_PARTS, PLACES
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
 from jaxte.tensors.reducers import builtin_reducer
@@ -21,8 +21,6 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 Monomial = tuple[tuple[Expr, int], ...]  # factors with exponents, in a fixed order
 Polynomial = dict[Monomial, Fraction]
-
-_MOST_NODES = 1000  # of one expansion
 
 
 class TooLarge(Exception):
@@ -32,7 +30,7 @@ class TooLarge(Exception):
 class Expansion:
     """Polynomials of expressions over the elements that they read."""
 
-    def __init__(self, most_nodes: int = _MOST_NODES) -> None:
+    def __init__(self, most_nodes: int = PLACES) -> None:
         self._budget = most_nodes
         self._numbers: dict[Expr, int] = {}
         self._fixed: dict[tuple[int, int, Expr, Expr], Axis] = {}
@@ -197,7 +195,7 @@ class Whole(Expansion):
     """Polynomials in which every tensor is written out, up to ``atoms``."""
 
     def __init__(self, atoms: Sequence[Tensor]) -> None:
-        super().__init__(20 * _MOST_NODES)
+        super().__init__(20 * PLACES)
         self._atoms = set(atoms)
 
     def _expands(self, tensor: Compute) -> bool:

@@ -31,12 +31,17 @@ HALVED = 2  # times fewer points, elements or positions, where nothing else is g
 FAR_FEWER = 8  # times fewer points: what is computed at these takes next to nothing beside the others
 MOST_LARGER = 4  # times as many elements, points or bytes as there are of what is read, asked for or already held: what waste is worth the other way
 SHARE = 0.5  # of an axis, of an array or of all pairs, from which on it is taken in whole, and below which the rest is left out
+SMALL_SHARE = 0.25  # of an array, up to which what is read of it is computed by itself, and the least of a mask that is one
 MOST_TIMES = 4.0  # the law of cheap gradients: points of what a reader passes on, for each of the reader and of the elements that it reads
 AGAIN = 8  # times that a step of a loop is computed for want of memory, for which there are as many slots as it takes
 MOST_LAID_OUT = 8  # elements for each one of the array that they are taken from
 FUNCTION = 8  # operations that exp and its like count for, and that are worth another order or an array
 WORTH_A_TENSOR = 6  # operations of what is computed once for several readers
 FEWER = 4  # times fewer elements than points that read them, where each is computed once for all
+MANY_OPERATIONS = (
+    16  # of all points together, that are saved for a tensor that is written and read, or for one more loop
+)
+WORTH_MULTIPLYING = 2**19  # multiplications or operations, below which nothing is to be gained
 SHORTEST_PRODUCT = 8  # points of a sum; over fewer it is no product of matrices
 FEW_ELEMENTS = 4096  # that are computed faster than read, and laid out however few are read
 MANY_ELEMENTS = 2**13  # of fewer of which a sum, a softmax, a call or a loop of tests takes no time

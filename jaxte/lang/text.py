@@ -17,7 +17,7 @@ _WORDS = {
     "logical_not": Form("not {0}", AND, (COMPARE,)),
 }
 _CALLED = ("cast", "bitwise_not")
-LONGEST = 1200  # a longer text is cut: shared subexpressions would otherwise make it exponential
+_LONGEST = 1200  # a longer text is cut: shared subexpressions would otherwise make it exponential
 
 Piece = tuple[str, int]
 
@@ -47,7 +47,7 @@ def _text(expr: Expr, called: Mapping[Any, str] | None, names: Mapping[Axis, str
             written, strength = _element(called[node.tensor], node, memo.__getitem__)
         else:
             written, strength = _piece(node, memo.__getitem__, names)
-        memo[node] = (written if len(written) <= LONGEST else written[:LONGEST] + " …", strength)
+        memo[node] = (written if len(written) <= _LONGEST else written[:_LONGEST] + " …", strength)
     return memo[expr][0]
 
 

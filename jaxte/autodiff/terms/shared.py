@@ -24,7 +24,7 @@ from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.graphs import identical
-from jaxte.lang.limits import FAR_FEWER, PLACES, WORTH_A_TENSOR
+from jaxte.lang.limits import FAR_FEWER, MANY_OPERATIONS, PLACES, WORTH_A_TENSOR
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import extent_of, known
 from jaxte.sets.piecewise_affine import Neighbour, neighbour
@@ -72,9 +72,6 @@ def _places(read: Read) -> Places | None:
     """Which neighbour of its own position an element is, in each axis of the tensor; None where an index is something else."""
     found = [neighbour(i, e) for i, e in zip(read.indices, read.tensor.shape, strict=True)]
     return None if any(n is None for n in found) else tuple(n for n in found if n is not None)
-
-
-_WORTH = 16  # operations that are saved for a tensor that is written and read
 
 
 class Shared(Compute):
@@ -169,6 +166,6 @@ def _common(values: Sequence[Expr], anyway: frozenset[Expr]) -> list[Expr]:
             continue
         on_edge = node not in parents or any(users[parent] != users[node] for parent in parents[node])
         own = operations(node, anyway.union(chosen)) if on_edge and node not in anyway else 0
-        if own >= WORTH_A_TENSOR and own * (several - 1) >= _WORTH:
+        if own >= WORTH_A_TENSOR and own * (several - 1) >= MANY_OPERATIONS:
             chosen[node] = None
     return list(chosen)

@@ -25,8 +25,7 @@ from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value, View
 from jaxte.lower.match.empty_sums import guarded_reads
-from jaxte.lower.rewrites.rewrite import Place, Rewrite
-from jaxte.lower.rewrites.table import ROOTS
+from jaxte.lower.rewrites.table import ROOTS, Place, Rewrite
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, frames_wanted
 from jaxte.lower.views.rotated import ROTATIONS, rotation_of

@@ -210,7 +210,7 @@ class Verdict:
     @property
     def is_large(self) -> bool:
         """Whether what is held is out of proportion to what is read and made, and more than plain JAX holds, or more than a gigabyte."""
-        usual = max(TOO_MANY_TIMES * self.needed, SMALL, self.plain)
+        usual = max(MANY_TIMES * self.needed, SMALL, self.plain)
         return self.held > min(LARGE, usual)
 
     def __str__(self) -> str:
@@ -230,10 +230,9 @@ class Verdict:
         return "; ".join(told)
 
 
-MANY_TIMES = 8  # as many points as have to be, from which on te.explain says so
+MANY_TIMES = 8  # as many points as have to be, or bytes as are needed, from which on te.explain says so
 FEW_POINTS = 10**6  # which take no time whatever they are
 LARGE = 10**9  # bytes that are told of whatever they are for
-TOO_MANY_TIMES = 10  # as many bytes as are needed
 SMALL = 10**7  # bytes that no machine lacks
 
 

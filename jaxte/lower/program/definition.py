@@ -13,8 +13,7 @@ from jaxte.lower.body.candidates import noted
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.program.across.pieces_within import as_padded
-from jaxte.lower.rewrites.rewrite import Place
-from jaxte.lower.rewrites.table import AFTER_PADDING
+from jaxte.lower.rewrites.table import AFTER_PADDING, Place
 from jaxte.lower.rules.interleaved import kept_around, write_into
 from jaxte.lower.rules.peeled_edges import peeled, write_pieces
 from jaxte.lower.rules.select import literal_of

@@ -1,4 +1,4 @@
-"""All rewrites of bodies, in the order in which they are asked. ``BODIES`` see a whole body once, ``NODES`` each node as it is evaluated.
+"""All rewrites of bodies that are about to be lowered, in the order in which they are asked. ``BODIES`` see a whole body once, ``NODES`` each node as it is evaluated.
 
 The smallest stands here: powers with an exponent in quarters are square roots, which are several times as fast as a general power.
 ``a ** 0.75 == sqrt(a) * sqrt(sqrt(a))`` for every ``a`` that has such a power, and both are NaN where there is none. Whole
@@ -8,20 +8,65 @@ exponents stay as they are: XLA multiplies them out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from jaxte.algebra.signs import with_even_functions
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Call, Const, Expr
+from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.functions import rsqrt, sqrt
 from jaxte.lang.operators import POWER
+from jaxte.lang.rules import Rule, verify_expr
 from jaxte.lang.walk import reductions
+from jaxte.lower.cost.policy import Policy
 from jaxte.lower.rewrites.disjoint_terms import with_residues_apart, without_disjoint_sums
 from jaxte.lower.rewrites.hoist import with_factors_outside, with_narrow_factors_first
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
-from jaxte.lower.rewrites.rewrite import Place, Rewrite
 from jaxte.lower.rewrites.short_axes import at_unit_axes, short_axes_apart
 from jaxte.lower.rewrites.stack_slices import with_rows_apart, with_stacked_terms
+from jaxte.lower.views.scope import Scope
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rewrite is asked.
+
+    Attributes:
+        axes: those of the tensor whose body it is.
+        scope: what its axes stand for.
+        policy: how forms are chosen, and which rewrites are not wanted.
+        in_tiles: whether the tensor is one block of a larger one.
+        fired: the names of the rewrites that changed something.
+    """
+
+    axes: tuple[Axis, ...]
+    scope: Scope
+    policy: Policy
+    in_tiles: bool = False
+    fired: list[str] = field(default_factory=list)
+
+    @property
+    def without(self) -> frozenset[str]:
+        return self.policy.without
+
+    def verify(self, rule: str, before: Expr, after: Expr) -> None:
+        if self.policy.debug:
+            verify_expr(rule, before, after, self.axes)
+
+
+@dataclass(frozen=True)
+class Rewrite(Rule[Expr, Place]):
+    """A rule from an expression to another one with the same value.
+
+    Attributes:
+        in_tiles: whether it applies to blocks of larger tensors too.
+    """
+
+    in_tiles: bool = True
+
+    def is_for(self, place: Place) -> bool:
+        return self.in_tiles or not place.in_tiles
+
 
 _LARGEST = 3  # beyond it, as many products are rounded as a power is worth
 

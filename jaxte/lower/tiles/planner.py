@@ -21,7 +21,7 @@ from jaxte.autodiff.terms.beside import Held
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import TRUE, Axis, Const, Reduce
 from jaxte.lang.graphs import Members, among, reached
-from jaxte.lang.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MOST_COLUMNS, RATIO
+from jaxte.lang.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MARGIN, MOST_COLUMNS, RATIO
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
@@ -95,7 +95,6 @@ def tiling(
     return replace(found, renewed=renewed)
 
 
-_FASTER = 1.5  # how many times as long a reduction takes that is taken in steps
 _IN_TILES = (None, TILES, KERNEL)
 
 
@@ -205,7 +204,7 @@ class _Planner:
             return False
         columns = MOST_COLUMNS if facts.copies_for_products else 0
         laid_out = inner_bytes(node, 1, columns, facts.lays_out_sums, facts.fuses_products) > 0
-        return seconds_otherwise(node, facts, laid_out) > _FASTER * seconds_in_steps(node, facts)
+        return seconds_otherwise(node, facts, laid_out) > MARGIN * seconds_in_steps(node, facts)
 
     def _keep(self, tensor: Tensor, reason: str) -> None:
         if self.large.is_over_budget(tensor):

@@ -18,7 +18,7 @@ import numpy as np
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FAR_FEWER, POSITIONS
+from jaxte.lang.limits import FAR_FEWER, POSITIONS, SMALL_SHARE
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.sets.affine import normal
@@ -27,8 +27,6 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent, known
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import Compute
-
-_LEAST_SHARE = 0.25  # of the positions, those that count
 
 
 def with_masked_weights(node: Reduce, name: str) -> Reduce:
@@ -95,7 +93,7 @@ def _box(mask: Expr, taps: Sequence[Axis]) -> dict[Axis, tuple[int, int]] | None
         return None
     found = np.argwhere(np.broadcast_to(truth, grid[0].shape))
     first, last = found.min(0), found.max(0) + 1
-    if len(found) < _LEAST_SHARE * np.prod(last - first):
+    if len(found) < SMALL_SHARE * np.prod(last - first):
         return None
     return {a: (int(r[i]), int(r[j - 1]) + 1) for a, r, i, j in zip(taps, ranges, first, last, strict=True)}
 

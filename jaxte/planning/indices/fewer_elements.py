@@ -99,9 +99,6 @@ def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: s
     return Read(PartialSum(label, places, own), [c.position for c in found.order])
 
 
-_FEWER_ON_DIAGONALS = 1.5  # the same of sums, whose elements are read askew
-
-
 def _is_on_diagonals(element: Expr) -> bool:
     """Whether ``element`` is made of several reads, some of which are over all of its axes: arrays askew, and no product of matrices."""
     reads, axes = reads_of(element), set(free_axes(element))
@@ -127,7 +124,7 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         return node
     split = Split((), [element])
     found = coordinates(split.terms, term_bounds(split.terms, conjuncts(node.where)), (*axes, *node.axes))
-    fewer = FEWER if node.reducer.name != "sum" else _FEWER_ON_DIAGONALS
+    fewer = FEWER if node.reducer.name != "sum" else MARGIN
     if found is None or found.points * fewer > prod(map(extent, free_axes(element))):
         return node
     askew = len(found.order) == len(free_axes(element)) and _is_on_diagonals(element)

@@ -31,7 +31,7 @@ from jaxte.algebra.product import product_of
 from jaxte.lang import dtypes
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
-from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MOST_LAID_OUT
+from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MANY_OPERATIONS, MOST_LAID_OUT
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -125,9 +125,6 @@ def _places(node: Expr) -> int:
     return len(found)
 
 
-_OPERATIONS = 16  # of a weight, in those of sums: with fewer in all, one more loop takes longer
-
-
 class Line(Compute):
     """The values of a weight over the number that decides them."""
 
@@ -170,7 +167,7 @@ def _on_a_line(weight: Expr, conditions: Sequence[Expr], node: Reduce, name: str
         return None
     low, count = bounds[0], bounds[1] - bounds[0] + 1
     points = prod(map(extent, axes))
-    if not 0 < count * FAR_FEWER <= points or points * _OPERATIONS < intermediates().loop:
+    if not 0 < count * FAR_FEWER <= points or points * MANY_OPERATIONS < intermediates().loop:
         return None
     axis = Axis("d", 0, count)
     own = linear(axis) + Linear({}, low)
@@ -207,9 +204,6 @@ def _common(indices: Sequence[Expr]) -> Linear | None:
     if not all(isinstance(atom, Axis) for atom in first.terms):
         return None
     return first if all(form.terms == first.terms for form in forms[1:]) else None
-
-
-_FEWER_ELEMENTS = 16  # times fewer elements than the sum has points
 
 
 def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
@@ -255,7 +249,7 @@ def _laid_out(read: Read, every: int, name: str) -> Read | None:
     periods = {a: _period(a, read) for a in axes}
     fresh = [Axis(a.name, 0, periods[a] or a.hi) for a in axes]
     count, own = prod(map(extent, fresh)), prod(map(extent_of, read.tensor.shape))
-    if count * _FEWER_ELEMENTS > every or count > max(FEW_ELEMENTS, MOST_LAID_OUT * own):
+    if count * FAR_FEWER > every or count > max(FEW_ELEMENTS, MOST_LAID_OUT * own):
         return None
     body = substitute(read, dict(zip(axes, fresh, strict=True)))
     if not reads_inside(fresh, body):

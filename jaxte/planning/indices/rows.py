@@ -25,7 +25,7 @@ from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MOST_HELD, MOST_TERMS, WORTH_A_TENSOR
+from jaxte.lang.limits import FEW, MOST_HELD, MOST_TERMS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.index_forms import is_index
@@ -182,7 +182,7 @@ def _is_worth(root: Expr, node: Expr, axes: Sequence[Axis]) -> bool:
     sides = max(prod(map(extent, free_axes(read))) for read in reads_of(node))
     fits = 0 < pairs * dtypes.width(node.dtype) <= MOST_HELD
     # Operations on a pair for which its slope is computed once.
-    return fits and pairs >= _FEWEST * sides and sum(map(weight, _above(root, node))) >= WORTH_A_TENSOR
+    return fits and pairs >= _FEWEST * sides and sum(map(weight, _above(root, node))) >= FEW
 
 
 def _above(root: Expr, node: Expr) -> list[Call]:

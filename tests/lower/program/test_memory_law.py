@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.lang.expr import Expr
-from jaxte.lower.code.vocabulary import MANY_TIMES, TOO_MANY_TIMES, Program
+from jaxte.lower.code.vocabulary import MANY_TIMES, Program
 from jaxte.tensors.tensor import Tensor
 from tests.lowered import program_of
 from tests.test_random_definitions import examples
@@ -58,7 +58,7 @@ def check(program: Program) -> None:
         own = choice.verdict
         if own is not None:
             assert own.computed <= max(MANY_TIMES * own.counting, FEW_POINTS), str(own)
-            assert own.held <= max(TOO_MANY_TIMES * own.needed, FEW_BYTES), str(own)
+            assert own.held <= max(MANY_TIMES * own.needed, FEW_BYTES), str(own)
 
 
 @examples(quick=12, full=2000)

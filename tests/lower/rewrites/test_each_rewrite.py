@@ -14,8 +14,7 @@ from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
 from jaxte.lower.rewrites import hoist
-from jaxte.lower.rewrites.rewrite import Place, Rewrite
-from jaxte.lower.rewrites.table import BODIES, REWRITES
+from jaxte.lower.rewrites.table import BODIES, REWRITES, Place, Rewrite
 from jaxte.lower.views.scope import Scope
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.structure import topological_order

@@ -19,11 +19,10 @@ from typing import Any
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.lang.dtypes import is_float, width
-from jaxte.lang.limits import FEW_POSITIONS, LEVELS, MARGIN
+from jaxte.lang.limits import FEW_POSITIONS, LEVELS, MARGIN, WORTH_MULTIPLYING
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 
-_LEAST = 1 << 19  # multiplications, below which nothing is to be gained
 _SHORTEST = (
     16  # elements that are summed for each of a product of an array with itself: it adds two of its results
 )
@@ -57,7 +56,7 @@ def squared(step: Step) -> list[Step] | None:
 
 
 def _is_large(step: Step) -> bool:
-    return step.name == "dot_general" and _is_plain(step) and _multiplications(step) >= _LEAST
+    return step.name == "dot_general" and _is_plain(step) and _multiplications(step) >= WORTH_MULTIPLYING
 
 
 def _source(slot: Slot, passed: list[Step]) -> Slot:

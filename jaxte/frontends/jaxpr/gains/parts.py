@@ -16,18 +16,18 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.values.positions import replaced
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.limits import SMALL_SHARE
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import reach
 from jaxte.tensors.tensor import Compute, Tensor
 
-_LARGEST_SHARE = 0.25  # of an array, up to which what is read of it is computed by itself
 _VIEWS = ("transpose", "squeeze", "reshape", "copy")
 
 
 def is_read_in_part(step: Step) -> bool:
     """Whether a quarter of what ``step`` makes is read at most."""
-    return _share(step.outputs[0]) <= _LARGEST_SHARE
+    return _share(step.outputs[0]) <= SMALL_SHARE
 
 
 def _share(slot: Slot) -> float:
@@ -66,7 +66,7 @@ def part_of_product(body: Expr, shape: Sequence[int]) -> Expr | None:
         return _summed_part(body, shape)
     if not isinstance(body, Read) or not _is_product(body.tensor):
         return None
-    if prod(shape) > _LARGEST_SHARE * prod(body.tensor.shape):
+    if prod(shape) > SMALL_SHARE * prod(body.tensor.shape):
         return None
     return _at(body.tensor, body.indices)
 

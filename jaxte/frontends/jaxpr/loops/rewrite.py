@@ -20,7 +20,7 @@ from jaxte.frontends.jaxpr.loops.accesses import Access
 from jaxte.frontends.jaxpr.loops.body import Body, body_of
 from jaxte.frontends.jaxpr.loops.counters import Outer, Position, constant, counted
 from jaxte.frontends.jaxpr.loops.emit import Loop
-from jaxte.lang.limits import FEW, MOST_KEPT
+from jaxte.lang.limits import MOST_KEPT, SEVERAL
 
 _VIEWS = ("squeeze", "reshape", "expand_dims", "convert_element_type")
 _PRODUCTS = ("mul", "dot_general")
@@ -239,7 +239,7 @@ def _is_loop(eqn: Any) -> bool:
         eqn.primitive.name == "scan"
         and not eqn.effects
         and isinstance(p["length"], int)
-        and p["length"] >= FEW
+        and p["length"] >= SEVERAL
     )
 
 

@@ -15,8 +15,6 @@ from jaxte.frontends.jaxpr.loops.counters import Counters, Numbers, Position
 from jaxte.frontends.jaxpr.loops.masks import Masks
 from jaxte.lang.limits import CASES, FEW, LARGE_TABLE, MOST_PARTS
 
-_MOST_KEYS = 1 << 62  # of a row and a step, which are one integer of 64 bits
-
 
 class Unclear(Exception):
     """Why an array stays one that the loop hands on."""
@@ -151,7 +149,7 @@ class _Reading:
         tops = [max(int(s[n].numbers.max()) for s in every) + CASES for n in range(len(axes))]
         self.spans = [top - low + 1 for top, low in zip(tops, self.least, strict=True)]
         # Rows of a relation that is held as sorted numbers: 32 MB.
-        if prod(self.spans) > LARGE_TABLE or prod(self.spans) * (self.steps + 2) > _MOST_KEYS:
+        if prod(self.spans) > LARGE_TABLE:
             raise Unclear("too many rows")
         self.period = self.steps * len(writes) + 1
         self.keys = [self._keys([_start(w, d) for d in axes]) * self.period for w in writes]

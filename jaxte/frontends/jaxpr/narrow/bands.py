@@ -40,11 +40,10 @@ from jaxte.frontends.jaxpr.narrow.pairs import (
     roles_of,
 )
 from jaxte.frontends.jaxpr.narrow.rows import work
-from jaxte.lang.limits import SHARE
+from jaxte.lang.limits import SHARE, WORTH_MULTIPLYING
 from jaxte.lower.cost.platforms import CPU, Platform
 
 _LEAST_SAVED = 0.05  # of all operations
-_WORTH = 1 << 20  # operations
 
 
 def banded(
@@ -214,7 +213,7 @@ class _Banded(Divided):
                 after += own
         # Where arrays of all pairs are cut into blocks, more has to be saved.
         least = SHARE if self.cut else _LEAST_SAVED
-        return before - after >= max(least * before, _WORTH)
+        return before - after >= max(least * before, WORTH_MULTIPLYING)
 
     def _largest(self) -> int:
         """Bytes of the largest array of all pairs that is computed in blocks."""

@@ -33,9 +33,8 @@ from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.computed_once import read_by_one
 from jaxte.lower.program.across.padded_once import padded_in
-from jaxte.lower.rewrites.rewrite import Place
 from jaxte.lower.rewrites.short_axes import written_out
-from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING
+from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING, Place
 from jaxte.lower.rules.peeled_edges import peeled
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.scope import Scope, Widths
