@@ -14,6 +14,7 @@ LEVELS = 12  # tensors that read one another, guards and choices within each oth
 BEHIND = 100  # tensors, or nodes, behind one factor or condition
 PLACES = 4_000  # nodes of one body, each with its conditions or in each part of an axis
 CASES = 8  # branches, pieces, turns and leaves that one thing is taken apart into, axes, pivots, addends and values: each is looked at by itself
+NESTED = 6  # parts of parts that a choice is taken apart into, and digits of digits: each writes its body once more
 MOST_DIGITS = 12  # dimensions of one read, or of a reshape
 ORDERED = 4  # axes all orders, or all subsets, of which are tried
 POSITIONS = (
@@ -38,9 +39,7 @@ MOST_LAID_OUT = 8  # elements for each one of the array that they are taken from
 FUNCTION = 8  # operations that exp and its like count for, and that are worth another order or an array
 WORTH_A_TENSOR = 6  # operations of what is computed once for several readers
 FEWER = 4  # times fewer elements than points that read them, where each is computed once for all
-MANY_OPERATIONS = (
-    16  # of all points together, that are saved for a tensor that is written and read, or for one more loop
-)
+MANY_OPERATIONS = 16  # that are saved for a tensor that is written and read, or for one more loop, or where each position reads a row again
 WORTH_MULTIPLYING = 2**19  # multiplications or operations, below which nothing is to be gained
 SHORTEST_PRODUCT = 8  # points of a sum; over fewer it is no product of matrices
 FEW_ELEMENTS = 4096  # that are computed faster than read, and laid out however few are read

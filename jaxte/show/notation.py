@@ -23,7 +23,6 @@ from jaxte.sets.intervals import axis_bounds, reach
 from jaxte.tensors.tensor import Compute, Tensor
 
 SUMMATION, CHOICE = 1, 2  # bind less than everything in ``jaxte.lang.scalars.rows``
-LONGEST = 2000  # longer subexpressions become an ellipsis: shared ones would make the text exponential
 
 Piece = tuple[str, int]  # a written expression and how strongly it binds, see ``jaxte.lang.scalars.rows``
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import MOST_PARTS
+from jaxte.lang.limits import MOST_PARTS, NESTED
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.lower.arrays.elementwise import Literal, Number, Typed
@@ -37,7 +37,6 @@ from jaxte.sets.intervals import constant, known, lowest, nonnegative
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import Compute
 
-_DEEPEST = 6  # parts of parts in which a choice is taken apart: each writes its body once more
 Make = Callable[[Scope], Task]
 
 
@@ -63,7 +62,7 @@ def select_value(body: Body, node: Expr, scope: Scope) -> Task:
         chosen = yield from interleaved_value(body, node, scope)
         if chosen is not None:
             return chosen
-    may_cut = scope.depth < _DEEPEST and not body.is_in_pieces
+    may_cut = scope.depth < NESTED and not body.is_in_pieces
     if isinstance(other, Const):
         inside = [part for part in parts if not _vanishes(taken, part, scope)] if not other.value else parts
         if (may_cut and _worth_cutting(body, taken, parts, scope)) or not identical(inside, parts):

@@ -31,7 +31,7 @@ import numpy as np
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.limits import MOST_DIGITS, MOST_LAID_OUT
+from jaxte.lang.limits import MOST_DIGITS, MOST_LAID_OUT, NESTED
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.arrays.views import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose
@@ -103,9 +103,6 @@ def digits_of_values(index: Expr, dim: Axis) -> tuple[int, tuple[Digit, ...]] | 
     return first, tuple(digits)
 
 
-_DEEPEST = 6  # digits of digits
-
-
 @lru_cache(maxsize=4096)  # the taps of a window share the views of its rows and columns
 def axis_view(extent: Expr, index: Expr, depth: int = 0, order: tuple[Axis, ...] = ()) -> View | Refusal:
     """The array ``T[index]`` over the dimensions in ``index``, for a ``T`` with ``extent`` elements; ``order`` as in ``view``."""
@@ -115,7 +112,7 @@ def axis_view(extent: Expr, index: Expr, depth: int = 0, order: tuple[Axis, ...]
         rows = {d: form.terms[d] for d in reversed(order) if d in form.terms}
         rest = {a: c for a, c in form.terms.items() if a not in rows}
         return affine_view(extent, Linear(rest | rows, form.constant))
-    if depth >= _DEEPEST:
+    if depth >= NESTED:
         return Refusal(f"`{text(index)}` divides too often")
     turned = turned_view(extent, index, dims_of(index)[0]) if len(dims_of(index)) == 1 else None
     if turned is not None:

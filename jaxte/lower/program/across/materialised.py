@@ -11,7 +11,7 @@ from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FEW, FEW_POSITIONS
+from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, MOST_PARTS
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.cost.general import is_contraction
@@ -32,8 +32,6 @@ from jaxte.sets.intervals import dims_of, known
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST_FOLLOWED = 64  # reads of one tensor and of cheap ones that it reads: beyond, no more are followed
-_MANY_CALLS = 16  # operations that are not computed again for each position at which the same row is read
 _CHEAP_CHAIN = 6  # of a tensor and of all that is fused with it
 _MANY_TAPS = 16  # of a window, from which on XLA is kept from computing it again for each reader: 5 x 5 and 7 x 7 gain 1.5 and 2, 3 x 3 nothing
 
@@ -85,7 +83,7 @@ def _not_cheap(order: Sequence[Tensor], found: Set[Tensor], rows: Set[Tensor]) -
             continue
         in_chain = calls_in(tensor.body) + sum(taken.get(r.tensor, 0) for r in reads_of(tensor.body))
         cheap = is_cheap(tensor.body) and in_chain <= _CHEAP_CHAIN
-        read_again = tensor in rows and in_chain > _MANY_CALLS
+        read_again = tensor in rows and in_chain > MANY_OPERATIONS
         if has_loops(tensor.body):
             kept.update({tensor} & found)
         elif read_again or (tensor in found and (isinstance(tensor, Extended) or not cheap)):
@@ -103,7 +101,7 @@ def _stencils_read_by_way_of_cheap_ones(reader: Compute) -> set[Tensor]:
     places = {tensor: {read.indices for read in reads} for tensor, reads in by_tensor(reader.body).items()}
     waiting = [(tensor, indices) for tensor, own in places.items() for indices in own]
     for tensor, indices in waiting:
-        if isinstance(tensor, Compute) and is_cheap(tensor.body) and len(waiting) < _MOST_FOLLOWED:
+        if isinstance(tensor, Compute) and is_cheap(tensor.body) and len(waiting) < MOST_PARTS:
             at: dict[Expr, Expr] = dict(zip(tensor.axes, indices, strict=True))
             for read in reads_of(tensor.body):
                 own = tuple(substitute(i, at) for i in read.indices)
