@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
+from jaxte.algebra.product import product_of
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import AND, GREATER_EQUAL, LESS, SELECT
-from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.conditions import halves, positive, prune
 from jaxte.sets.digits import straightened
@@ -26,6 +27,8 @@ from jaxte.sets.intervals import known, reach
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
+
+_FEWER_OF_PRODUCTS = 5  # the same where a matrix is a product of two: its elements take a fraction of what sums by themselves take
 
 Pair = tuple[int, int]
 
@@ -116,13 +119,26 @@ def _over_distances(tensor: Compute, readers: Sequence[Compute]) -> Near | None:
         if None in extents:
             continue
         ends = _ends(found, pair)
-        if ends is None or ends[0] == ends[1] or (ends[1] - ends[0] + 1) * FEWER > (extents[1] or 0):
+        fewer = _FEWER_OF_PRODUCTS if _multiplies(tensor, pair) else FEWER
+        if ends is None or ends[0] == ends[1] or (ends[1] - ends[0] + 1) * fewer > (extents[1] or 0):
             continue
         reduced = sum(any(a.reduction for a in free_axes(r.indices[pair[0]])) for r, _ in found)
         rank = (reduced, (extents[0] or 0) * (ends[1] - ends[0] + 1))
         if best is None or rank < best[0]:
             best = rank, pair, ends
     return None if best is None else _made(tensor, best[1], best[2])
+
+
+def _multiplies(tensor: Compute, pair: Pair) -> bool:
+    """Whether it holds a product of matrices: a sum over products of what depends on one axis of ``pair`` alone with what depends on the other."""
+    first, second = (tensor.axes[n] for n in pair)
+    for node in postorder(tensor.body):
+        if isinstance(node, Reduce) and node.reducer.name == "sum":
+            own = [f.expr for f in product_of(node.exprs[0]).factors if depends_on(f.expr, node.axes)]
+            sides = {(depends_on(e, (first,)), depends_on(e, (second,))) for e in own}
+            if {(True, False), (False, True)} <= sides and (True, True) not in sides:
+                return True
+    return False
 
 
 def _places(tensor: Tensor, readers: Iterable[Compute]) -> Iterator[tuple[Read, list[Linear]]]:
