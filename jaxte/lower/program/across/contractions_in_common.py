@@ -29,6 +29,7 @@ from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
 
 _MOST_ARRAYS = 6  # of one sum, the paths of which are all tried: 2,700 of so many
+_MOST_READERS = 64  # sums that read one of two arrays: of more, as of what each step of a long loop reads, the search would take longer than it gains
 _WORTH = 1.1  # how much longer the sums have to take apart: the products on both sides are alike, so that estimates are off in the same way
 _WIDTH = 4  # bytes of an element: in float64 all products take twice as long
 _LARGE = 2**15  # elements of an array the copy of which counts
@@ -189,7 +190,7 @@ def _keys(
 
 
 def _path(operands: Sequence[_Operand], outer: Sequence[Axis]) -> list[tuple[int, int]]:
-    """The pairs of numbers that einsum multiplies, one after the other."""
+    """The pairs of numbers that einsum multiplies, one after the other; the first two, where all at once takes no more operations."""
     if len(operands) < 2:
         return []
     numbers = {a: n for n, a in enumerate(dict.fromkeys(a for o in operands for a in o.axes))}
@@ -200,7 +201,8 @@ def _path(operands: Sequence[_Operand], outer: Sequence[Axis]) -> list[tuple[int
             [numbers[a] for a in own.axes],
         ]
     found = np.einsum_path(*asked, [numbers[a] for a in outer], optimize=("optimal", _ANY_SIZE))[0][1:]
-    return [(one, other) for one, other in found]
+    several = any(len(step) != 2 for step in found)
+    return [(0, 1)] * (len(operands) - 1) if several else [(one, other) for one, other in found]
 
 
 def with_common_contractions(planned: Tiling, policy: Policy) -> Tiling:
@@ -221,7 +223,7 @@ def _sums(tensor: Compute) -> Iterator[_Sum]:
         product = product_of(node.exprs[0])
         reads = tuple(f.expr for f in product.factors if isinstance(f.expr, Read) and _is_plain(f))
         numbers = tuple(f for f in product.factors if isinstance(f.expr, Const))
-        whole = len(reads) + len(numbers) == len(product.factors) and not product.is_conditional
+        whole = len({*reads}) + len(numbers) == len(product.factors) and not product.is_conditional
         if whole and 2 < len(reads) <= _MOST_ARRAYS and all(r.dtype == node.dtype for r in reads):
             yield _Sum(tensor, node, reads, numbers)
 
@@ -244,9 +246,20 @@ def _largest_gain(sums: Sequence[_Sum], paths: _Paths) -> Mapping[_Sum, _Pair] |
         for pair in own.pairs():
             groups.setdefault(paths.number(pair), {}).setdefault(own, paths.in_order(pair))
     several = [m for m in groups.values() if len(m) > 1 or (paths.copies and _has_large(m))]
-    after = [(paths.seconds(sums, members), members) for members in several]
-    least, best = min(after, key=lambda a: a[0], default=(0.0, {}))
-    return best if best and _WORTH * least < paths.seconds(sums, {}) else None
+    readers: dict[Tensor, dict[_Sum, None]] = {}
+    for own in sums:
+        for read in own.reads:
+            readers.setdefault(read.tensor, {})[own] = None
+    gained, best = 0.0, None
+    for members in several:
+        pair = next(iter(members.values()))
+        near = [*(readers[pair.reads[0].tensor] | readers[pair.reads[1].tensor])]
+        if len(near) > _MOST_READERS:
+            continue
+        apart, together = paths.seconds(near, {}), paths.seconds(near, members)
+        if apart - together > gained and apart > _WORTH * together:
+            gained, best = apart - together, members
+    return best
 
 
 def _has_large(members: Mapping[_Sum, _Pair]) -> bool:

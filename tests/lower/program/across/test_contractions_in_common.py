@@ -119,3 +119,48 @@ def test_the_same_tensor_at_both_places(rng: np.random.Generator) -> None:
     found, expected = (jax.vjp(g, a, b)[1](H) for g in (f, lambda x, w: jnp.einsum("ik,jk,k->ij", x, x, w)))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (0, 200), (300, 0)])
+def test_the_same_element_twice(shape: tuple[int, int], rng: np.random.Generator) -> None:
+    """``x[i, k] * x[i, k] * w[k]``: neither of two equal reads may be forgotten where the other one is multiplied first."""
+    x, w = te.placeholder(shape, name="x"), te.placeholder(shape[1:], name="w")
+    (k,) = axes(k=shape[1])
+    y = te.compute(shape[:1], lambda i: te.sum(x[i, k] * x[i, k] * w[k], axis=k), "y")
+    a, b = (jnp.asarray(rng.standard_normal(t.shape), "float32") for t in (x, w))
+    H = jnp.asarray(rng.standard_normal(shape[:1]), "float32")
+    found, expected = (
+        jax.value_and_grad(lambda a, b, g=g: jnp.sum(H * g(a, b)), (0, 1))(a, b)
+        for g in (te.function([x, w], y), lambda x, w: (x * x) @ w)
+    )
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-3)
+
+
+def test_products_that_are_numbers(rng: np.random.Generator) -> None:
+    """``sum over i, j of u[i] * v[i] * m[i, j]`` and sums of pairs that leave no axis."""
+    u, v = te.placeholder((200,), name="u"), te.placeholder((200,), name="v")
+    m = te.placeholder((200, 300), name="m")
+    i, j = axes(i=200, j=300)
+    y = te.compute((1,), lambda _: te.sum(u[i] * v[i] * m[i, j], axis=[i, j]), "y")
+    args = [jnp.asarray(rng.standard_normal(t.shape), "float32") for t in (u, v, m)]
+    f = te.function([u, v, m], y)
+    found = jax.grad(lambda *a: f(*a)[0], (0, 1, 2))(*args)
+    expected = jax.grad(lambda u, v, m: jnp.einsum("i,i,ij->", u, v, m), (0, 1, 2))(*args)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
+def test_products_that_einsum_takes_at_once(rng: np.random.Generator) -> None:
+    """The path of einsum is one step of all arrays where two at a time take as many operations."""
+    shapes = {"u": (30, 2), "x": (3, 30, 2), "z": (3, 30, 2), "v": (2,)}
+    u, x, z, v = (te.placeholder(s, name=n) for n, s in shapes.items())
+    a, c = axes(a=3, c=2)
+    body = lambda b: te.sum(u[b, c] * x[a, b, c] * z[a, b, c] * v[c], axis=[a, c])  # noqa: E731
+    y = te.compute((30,), body, "y")
+    args = [jnp.asarray(rng.standard_normal(s), "float32") for s in shapes.values()]
+    H = jnp.asarray(rng.standard_normal(30), "float32")
+    reference = lambda u, x, z, v: jnp.einsum("bc,abc,abc,c->b", u, x, z, v)  # noqa: E731
+    found, expected = (jax.vjp(f, *args)[1](H) for f in (te.function([u, x, z, v], y), reference))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
