@@ -24,6 +24,7 @@ from jaxte.lang.walk import depends_on, free_axes, reductions, substitute
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.tiles.tiling import Tiling
+from jaxte.planning.orders.contraction import EXACT
 from jaxte.sets.intervals import extent_of, known
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
@@ -34,7 +35,6 @@ _WORTH = 1.1  # how much longer the sums have to take apart: the products on bot
 _WIDTH = 4  # bytes of an element: in float64 all products take twice as long
 _LARGE = 2**15  # elements of an array the copy of which counts
 _ANY_SIZE = 2**62  # elements of an intermediate: einsum's path has no limit
-_EXACT = ("float32", "float64", "complex64", "complex128")  # sums of others would be rounded once more
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +123,12 @@ class _Paths:
             steps |= self._steps(own, first.get(own))
         return sum(steps.values())
 
-    def number(self, pair: _Pair) -> int:
-        """That of the product of ``pair``."""
-        kept = {*pair.kept}
-        return self._product(self._read(pair.reads[0]), self._read(pair.reads[1]), kept)[0].number
-
-    def in_order(self, pair: _Pair) -> _Pair:
-        """``pair`` with its reads in the order in which those of all its number stand."""
+    def keyed(self, pair: _Pair) -> tuple[int, _Pair]:
+        """The number of the product of ``pair``, and the pair with its reads in the order in which those of all its number stand."""
         one, other = map(self._read, pair.reads)
-        return pair if _keys(one, other, {*pair.kept})[0][1] == 0 else _Pair(pair.reads[::-1], pair.summed)
+        turned = _keys(one, other, {*pair.kept})[0][1]
+        ordered = _Pair(pair.reads[::-1], pair.summed) if turned else pair
+        return self._product(one, other, {*pair.kept})[0].number, ordered
 
     def _steps(self, own: _Sum, first: _Pair | None) -> dict[int, float]:
         key = (own, first)
@@ -167,13 +164,18 @@ class _Paths:
         return _Operand(number, (*_axes(read),), is_read=True)
 
     def _product(self, one: _Operand, other: _Operand, kept: Collection[Axis]) -> tuple[_Operand, float]:
-        """The product of two operands, summed to those of their axes that are ``kept``, and its time: each is read, and the product written."""
-        key, _, both = min(_keys(one, other, kept), key=lambda k: k[:2])
+        """The product of two operands, summed to those of their axes that are ``kept``, and its time.
+
+        Each is read, and the product written. On the CPU the larger of two that share an axis which is kept is written again, with that axis first.
+        """
+        key, _, both = _keys(one, other, kept)[0]
         axes = tuple(a for a in both if a in kept)
         made = _Operand(self._numbers.setdefault(key, len(self._numbers)), axes)
-        moved = _WIDTH * (points(one.axes) + points(other.axes) + points(axes))
+        sizes = points(one.axes), points(other.axes)
+        turned = 2 * max(sizes) if self.copies and {*one.axes} & {*other.axes} & {*axes} else 0
         own = Work(dot=2.0 * points(both)) if len(axes) < len(both) else Work(tap=points(both))
-        return made, (own + Work(stream=moved, kernel=1)).seconds(self._rates)
+        moved = Work(stream=_WIDTH * (sum(sizes) + points(axes) + turned), kernel=1)
+        return made, (own + moved).seconds(self._rates)
 
 
 def _keys(
@@ -218,7 +220,7 @@ def with_common_contractions(planned: Tiling, policy: Policy) -> Tiling:
 
 def _sums(tensor: Compute) -> Iterator[_Sum]:
     for node in reductions(tensor.body):
-        if node.reducer.name != "sum" or node.where is not TRUE or node.dtype not in _EXACT:
+        if node.reducer.name != "sum" or node.where is not TRUE or node.dtype not in EXACT:
             continue
         product = product_of(node.exprs[0])
         reads = tuple(f.expr for f in product.factors if isinstance(f.expr, Read) and _is_plain(f))
@@ -244,7 +246,8 @@ def _largest_gain(sums: Sequence[_Sum], paths: _Paths) -> Mapping[_Sum, _Pair] |
     groups: dict[int, dict[_Sum, _Pair]] = {}
     for own in sums:
         for pair in own.pairs():
-            groups.setdefault(paths.number(pair), {}).setdefault(own, paths.in_order(pair))
+            number, ordered = paths.keyed(pair)
+            groups.setdefault(number, {}).setdefault(own, ordered)
     several = [m for m in groups.values() if len(m) > 1 or (paths.copies and _has_large(m))]
     readers: dict[Tensor, dict[_Sum, None]] = {}
     for own in sums:
