@@ -274,7 +274,8 @@ def _reading(planned: Tiling, members: Mapping[_Sum, _Pair]) -> Tiling:
     own, pair = next(iter(members.items()))
     label = "_".join(a.name for a in pair.summed)
     body = Reduce(own.node.reducer, (multiplied([Factor(r) for r in pair.reads]),), pair.summed, TRUE)
-    part = PartialSum(f"{pair.reads[0].tensor.name}_over_{label}", pair.kept, body)
+    large = max(pair.reads, key=lambda r: points(free_axes(r)))
+    part = PartialSum(f"{large.tensor.name}_over_{label}", pair.kept, body)
     tables: dict[Compute, dict[Expr, Expr]] = {}
     for member, at in members.items():
         left = [Factor(r) for r in member.reads if not among(r, at.reads)]
