@@ -20,8 +20,9 @@ from jaxte.planning.indices.digits import Digits
 from jaxte.planning.indices.fewer_axes import with_fewer_axes
 from jaxte.planning.indices.fewer_elements import read_in_part, where_read
 from jaxte.planning.indices.known import Known, with_known
+from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.repeats import layouts, read_through, with_repeats_counted
-from jaxte.planning.indices.rows import with_pairs, with_rows
+from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.shared_elements import with_shared_elements
 from jaxte.planning.sums import CONDITIONS, DEFINITIONS, SUMS, Definition, planned_body, renewed
 from jaxte.tensors.copies import Extended

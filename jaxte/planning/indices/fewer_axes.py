@@ -68,8 +68,9 @@ def _parts(tensor: Compute, body: Expr, groups: frozenset[Expr]) -> dict[Expr, E
         if operations(node, table) < least or prod(map(extent, axes)) * dtypes.width(node.dtype) > held:
             continue
         name = f"{tensor.name}_part" + (f"_{len(table)}" if table else "")
-        read = _read(name, substitute(node, table), axes)
-        if read is not None and _is_needed(axes, scope, guards.get(node, [])):
+        ranges = _needed(axes, scope, guards.get(node, []), node in groups)
+        read = None if ranges is None else _read(name, substitute(node, table), axes, ranges)
+        if read is not None:
             table[node] = read
     return table
 
@@ -128,14 +129,39 @@ def _scopes(tensor: Compute, body: Expr) -> dict[Expr, tuple[Axis, ...]]:
     return found
 
 
-def _is_needed(axes: Sequence[Axis], scope: Sequence[Axis], guards: Sequence[Expr]) -> bool:
-    """Whether each element is asked for at some point: one that none asks for passes nothing on, not zero times an infinite slope."""
+def _needed(
+    axes: Sequence[Axis], scope: Sequence[Axis], guards: Sequence[Expr], is_group: bool
+) -> list[tuple[int, int]] | None:
+    """From where to where along each of ``axes`` elements are asked for, all of them but of a group; None where one between these is not.
+
+    One that none asks for passes nothing on, not zero times an infinite slope. So of what a sum up to a position excluded is of, the last is no element.
+    """
+    whole = [(0, known(a.extent) or 0) for a in axes]
     if not guards:
-        return True
+        return whole
     if not all(map(is_decidable, guards)):
-        return False
+        return None
     rest = [a for a in scope if not among(a, axes)]
-    return IntegerSet((*axes, *rest), guards).covers(axes)
+    asked = IntegerSet((*axes, *rest), guards)
+    if asked.covers(axes):
+        return whole
+    if not is_group or asked.is_empty():
+        return None
+    tied = [among(a, free_axes(conjunction(guards))) for a in axes]
+    ranges = [_range(asked, a) if own else r for a, own, r in zip(axes, tied, whole, strict=True)]
+    if None in ranges or ranges == whole:
+        return None
+    found = [r for r in ranges if r is not None]
+    own = {a: Axis(a.name, low, high) for a, (low, high) in zip(axes, found, strict=True)}
+    within = IntegerSet((*own.values(), *rest), [substitute(g, own) for g in guards])
+    return found if within.covers(tuple(own.values())) else None
+
+
+def _range(asked: IntegerSet, axis: Axis) -> tuple[int, int] | None:
+    """The first position along ``axis`` that is asked for, and the one after the last."""
+    least, most = asked.maximum(0 - axis), asked.maximum(axis)
+    low, high = (known(e) if e is not None else None for e in (least, most))
+    return None if low is None or high is None or -low > high else (-low, high + 1)
 
 
 def _as_read(node: Expr, scope: Sequence[Axis]) -> tuple[Axis, ...]:
@@ -149,12 +175,14 @@ def _as_read(node: Expr, scope: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(a for a in scope if a in axes)
 
 
-def _read(name: str, node: Expr, axes: Sequence[Axis]) -> Read | None:
-    """An element of a tensor of ``node``; None where that would read what only a condition keeps in range."""
-    own = {a: Axis(a.name, 0, a.hi) for a in axes}
-    body = substitute(node, own)
-    inside = reads_inside(tuple(own.values()), body)
-    return Read(FewerAxes(name, tuple(own.values()), body), axes) if inside else None
+def _read(name: str, node: Expr, axes: Sequence[Axis], ranges: Sequence[tuple[int, int]]) -> Read | None:
+    """An element of a tensor of ``node`` between ``ranges``; None where that would read what only a condition keeps in range."""
+    own = [Axis(a.name, 0, high - low) for a, (low, high) in zip(axes, ranges, strict=True)]
+    lows = [low for low, _ in ranges]
+    at: dict[Expr, Expr] = {a: o + low if low else o for a, o, low in zip(axes, own, lows, strict=True)}
+    body = substitute(node, at)
+    indices = [a - low if low else a for a, low in zip(axes, lows, strict=True)]
+    return Read(FewerAxes(name, tuple(own), body), indices) if reads_inside(tuple(own), body) else None
 
 
 def _bytes(tensor: Tensor) -> int:

@@ -139,14 +139,14 @@ def _places(tensor: Compute) -> Iterator[_Place]:
     nodes = [*functions, *(a for n in functions for a in n.args if _is_outer(a))]
     if not nodes or len(nodes) > MOST_PARTS or len(tensor.axes) == 0:
         return
-    guards, always = guards_of(tensor.body, set(nodes)), _computed_always(tensor.body, nodes)
+    guards, always = guards_of(tensor.body, set(nodes)), computed_always(tensor.body, nodes)
     for node in nodes:
         found = _place(tensor, node, guards.get(node, ()), node not in always)
         if found is not None:
             yield found
 
 
-def _computed_always(body: Expr, nodes: Sequence[Expr]) -> set[Expr]:
+def computed_always(body: Expr, nodes: Sequence[Expr]) -> set[Expr]:
     """Those of ``nodes`` that ``body`` computes at each of its points, whichever branch of a choice is taken."""
     own = {node: 1 << n for n, node in enumerate(nodes)}
     known: dict[Expr, int] = {}  # as bits

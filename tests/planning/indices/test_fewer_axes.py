@@ -13,7 +13,9 @@ from jax import lax
 
 import jaxte as te
 from harness.sides import with_gradients
+from jaxte.planning.graph import planned
 from jaxte.planning.indices import fewer_axes
+from jaxte.tensors.structure import topological_order
 from tests.agreement import interpreted
 from tests.xla_counts import Fused
 
@@ -214,3 +216,58 @@ def test_weights_of_corners_stay_in_their_sum() -> None:
     weight = lambda p: te.select(k == 0, 1 - f[p, 0] * f[p, 1], f[p, 0] / (1 + f[p, 1] * f[p, 1]))  # noqa: E731
     y = te.compute((30,), lambda p: te.sum(weight(p) * v[p, k, m], axis=(k, m)), "y")
     assert "_part" not in te.source(te.function([f, v], y))
+
+
+def before(s: te.Tensor, d: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis((0, s.shape[1]), "k")
+    return te.compute(s.shape, lambda i, j: te.sum(s[i, k] * d[k], axis=k, where=k < j), "y")
+
+
+def behind(s: te.Tensor, d: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis((0, s.shape[1]), "k")
+    return te.compute(s.shape, lambda i, j: te.sum(s[i, k] * d[k], axis=k, where=k > j), "y")
+
+
+def deviations(s: te.Tensor, d: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis((0, s.shape[1]), "k")
+    return te.compute(s.shape, lambda i, j: te.sum((s[i, k] - d[k]) * d[k], axis=k, where=k + 1 < j), "y")
+
+
+PREFIXES: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[int, ...]]] = {
+    "before": (before, lambda s, d: jnp.cumsum(s * d, 1) - s * d, (10, 19)),
+    "behind": (behind, lambda s, d: jnp.cumsum((s * d)[:, ::-1], 1)[:, ::-1] - s * d, (10, 19)),
+    "deviations": (
+        deviations,
+        lambda s, d: jnp.pad(jnp.cumsum((s - d) * d, 1), ((0, 0), (2, 0)))[:, :-2],
+        (10, 18),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PREFIXES)
+def test_elements_that_a_sum_asks_for_are_a_part(name: str, rng: np.random.Generator) -> None:
+    """Of the positions before an element the last is none, nor is the first of those behind it: what flows back to the others is one sum for both factors."""
+    build, reference, shape = PREFIXES[name]
+    arrays = [rng.uniform(0.5, 2, size=s).astype("float32") for s in ((10, 20), (20,))]
+    (part,) = [
+        t
+        for t in topological_order(
+            planned([build(te.placeholder((10, 20), name="s"), te.placeholder((20,), name="d"))])
+        )
+        if isinstance(t, fewer_axes.FewerAxes)
+    ]
+    assert part.shape == shape
+    fn = te.function(build)
+    ours, theirs = (jax.vjp(f, *arrays) for f in (fn, reference))
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-4, atol=1e-4)
+    for own, other in zip(ours[1](theirs[0]), theirs[1](theirs[0]), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-3, atol=1e-2)
+
+
+def test_what_a_prefix_never_asks_for_passes_nothing_on() -> None:
+    """The last factor is infinite, and no sum has it: zero times it would be NaN in what flows back to the other one."""
+    s, d = jnp.ones((10, 20)), jnp.ones(20).at[-1].set(jnp.inf)
+    ds, dd = jax.grad(lambda s, d: te.function(before)(s, d).sum(), argnums=(0, 1))(s, d)
+    expected = np.arange(19, -1, -1.0)
+    np.testing.assert_array_equal(ds, np.broadcast_to(expected, (10, 20)))
+    np.testing.assert_array_equal(dd, 10 * expected)

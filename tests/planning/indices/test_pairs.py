@@ -14,7 +14,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.limits import MOST_HELD
 from jaxte.planning.graph import planned
-from jaxte.planning.indices import rows
+from jaxte.planning.indices import pairs
 from jaxte.tensors.structure import topological_order
 
 N, M, D = 22, 20, 3
@@ -57,8 +57,8 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, 
 }
 
 
-def pairs_of(tensor: te.Tensor) -> list[rows.Pairs]:
-    return [t for t in topological_order(planned([tensor])) if isinstance(t, rows.Pairs)]
+def pairs_of(tensor: te.Tensor) -> list[pairs.Pairs]:
+    return [t for t in topological_order(planned([tensor])) if isinstance(t, pairs.Pairs)]
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -110,8 +110,8 @@ def test_left_alone(element: Callable[..., Any]) -> None:
 
 
 def test_sums_over_few_pairs_hold_nothing() -> None:
-    x, c = te.placeholder((50,), name="x"), te.placeholder((rows._FEWEST - 1,), name="c")
-    (j,) = summed(j=rows._FEWEST - 1)
+    x, c = te.placeholder((50,), name="x"), te.placeholder((pairs._FEWEST - 1,), name="c")
+    (j,) = summed(j=pairs._FEWEST - 1)
     body = lambda i: te.sum(te.exp(te.abs(x[i] - c[j]) + 1.0), axis=j)  # noqa: E731
     assert not pairs_of(te.compute((50,), body, "z"))
 
@@ -138,3 +138,84 @@ def test_the_branch_not_taken_passes_nothing_on() -> None:
     own = jax.jacrev(fn, argnums=(0, 1))(at, at)
     np.testing.assert_allclose(own[0], np.diag(expected.sum(1)), rtol=1e-5)
     np.testing.assert_allclose(own[1], -expected, rtol=1e-5)
+
+
+def rates(b: te.Tensor, t: te.Tensor) -> te.Tensor:
+    at = lambda i, j: 10 * t[j] / b[i, 2]  # noqa: E731
+    rise = lambda i, j: (1 - te.exp(-at(i, j))) / at(i, j)  # noqa: E731
+    return te.compute((N, 2 * M), lambda i, j: b[i, 0] + b[i, 1] * (rise(i, j) - te.exp(-at(i, j))), "y")
+
+
+def rates_by_jax(b: Any, t: Any) -> Any:
+    at = 10 * t / b[:, 2:]
+    return b[:, :1] + b[:, 1:2] * ((1 - jnp.exp(-at)) / at - jnp.exp(-at))
+
+
+def rounded(x: te.Tensor, q: te.Tensor) -> te.Tensor:
+    z = lambda i, j: 8.0 * x[i, j] * te.exp(-q[i % 2, j % 2])  # noqa: E731
+    return te.compute((32, M), lambda i, j: (z(i, j) - te.sin(z(i, j))) * te.exp(q[i % 2, j % 2]), "y")
+
+
+def rounded_by_jax(x: Any, q: Any) -> Any:
+    step = jnp.tile(q, (16, M // 2))
+    z = 8.0 * x * jnp.exp(-step)
+    return (z - jnp.sin(z)) * jnp.exp(step)
+
+
+def damped(x: te.Tensor, k: te.Tensor, f: te.Tensor) -> te.Tensor:
+    return te.compute(
+        (N, 2 * M), lambda i, j: x[i] * te.tanh(k[i] * f[j] + x[i]) * te.cos(k[i] * f[j] + x[i]), "y"
+    )
+
+
+def damped_by_jax(x: Any, k: Any, f: Any) -> Any:
+    phase = k[:, None] * f + x[:, None]
+    return x[:, None] * jnp.tanh(phase) * jnp.cos(phase)
+
+
+EACH: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "rates": (rates, rates_by_jax, ((N, 3), (2 * M,))),
+    "rounded": (rounded, rounded_by_jax, ((32, M), (2, 2))),
+    "damped": (damped, damped_by_jax, ((N,), (N,), (2 * M,))),
+}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_what_several_tensors_flow_into_has_one_adjoint(name: str, rng: np.random.Generator) -> None:
+    build, reference, shapes = EACH[name]
+    arrays = [rng.uniform(0.5, 2, size=s).astype("float32") for s in shapes]
+    (made,) = pairs_of(build(*(te.placeholder(s, name=f"a{n}") for n, s in enumerate(shapes))))
+    fn = te.function(build)
+    backward = fn.source(*arrays).partition("def backward")[2]
+    assert made.name == "y_of" and f"d{made.name} = " in backward
+    ours, theirs = (jax.vjp(f, *arrays) for f in (fn, reference))
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=2e-5, atol=1e-5)
+    for own, other in zip(ours[1](theirs[0]), theirs[1](theirs[0]), strict=True):
+        np.testing.assert_allclose(own, other, rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        lambda x, y, i, j: te.tanh(x[i] * y[j]),  # whose slope is that of its result
+        lambda x, y, i, j: te.select(x[i] > 1, te.exp(x[i] * y[j]) + 1, 0.0),  # where a choice leaves it out
+        lambda x, y, i, j: te.exp(x[i]) * te.exp(y[j]) + 1,  # of one element each
+        lambda x, y, i, j: te.abs(x[i] - y[j]) + 1,  # no function
+    ],
+)
+def test_elements_left_alone(element: Callable[..., Any]) -> None:
+    x, y = te.placeholder((N,), name="x"), te.placeholder((N,), name="y")
+    assert not pairs_of(te.compute((N, N), lambda i, j: element(x, y, i, j), "z"))
+
+
+def test_pairs_of_one_sum_are_laid_out_alike(rng: np.random.Generator) -> None:
+    """Distances that are written from either side would be read turned by each other, and summed turned."""
+    s, t = te.placeholder((M,), name="s"), te.placeholder((M,), name="t")
+    (j,) = summed(j=M)
+    loss = lambda i: te.log(1.0 + te.exp(s[j] - s[i])) * te.exp(-te.abs(t[i] - t[j]))  # noqa: E731
+    tensor = te.compute((M,), lambda i: te.sum(loss(i), axis=j, where=t[i] > t[j]), "l")
+    first, second = pairs_of(tensor)
+    assert [a.name for a in first.axes] == [a.name for a in second.axes]
+    fn = te.function([s, t], tensor)
+    arrays = [rng.standard_normal(M).astype("float32") for _ in range(2)]
+    assert "_pairs.T" not in fn.source(*arrays) and "_pairs_1.T" not in fn.source(*arrays)
