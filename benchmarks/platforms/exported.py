@@ -48,7 +48,7 @@ WILD_MODULES = ("networks", "images", "physics", "particles", "densities", "solv
 TARGET = os.environ.get("EXPORT_FOR", "cuda")  # cpu, to try the other command where there is no device
 PLAIN, NOW, EVERYTHING = "plain", "now", "everything"
 SAMPLE = 4096  # numbers that are kept of an array, from which a larger one is drawn
-ASKED = {"steps": "steps", "apart": "differences apart", "squares": "squares apart"}
+ASKED = {"steps": "steps", "apart": "differences apart"}
 PLACES, NAMES = (
     re.compile(
         r'(?m)^#loc.*\n|\s*loc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\)|jax\.result_info = "[^"]*"'

@@ -159,11 +159,6 @@ WHOLE_TERMS = Rule[Expr, Sum](
 CONDITIONS = Rule[Expr, Asked](
     "plain conditions", lambda body, at: with_plain_conditions(body), "conditions are ranges of positions"
 )  # fmt: skip
-DIGIT_AXES = Rule[Expr, Definition](
-    "axes of digits",
-    lambda body, at: with_digit_axes(body),
-    "an axis of which digits are read is several axes",
-)
 SHAPES = Rule[Compute, Definition](
     "shapes of flat tensors",
     lambda own, at: renewed(own, with_shapes(own.axes, own.body)),
@@ -172,9 +167,10 @@ SHAPES = Rule[Compute, Definition](
 
 
 def _at_digits(own: Compute, at: Definition) -> Compute:
-    found = over_digits(own)
+    summed = renewed(own, with_digit_axes(own.body))
+    found = over_digits(summed)
     if found is None:
-        return own
+        return own if summed is own else renewed(own, _better_body(SHAPES.at(summed, at), at))
     part, element = found
     better = _better_body(SHAPES.at(part, at), at)
     return renewed(
@@ -182,7 +178,9 @@ def _at_digits(own: Compute, at: Definition) -> Compute:
     )
 
 
-OVER_DIGITS = Rule("over digits", _at_digits, "a definition over flat positions is one over their digits")
+OVER_DIGITS = Rule(
+    "over digits", _at_digits, "definitions, and sums, over flat positions are those over their digits"
+)
 
 
 def _on_copies(own: Compute, at: Definition) -> Compute:
@@ -225,7 +223,7 @@ SUMS: tuple[Rule, ...] = (
     PARTIAL_SUMS,
     WHOLE_TERMS,
 )
-DEFINITIONS: tuple[Rule, ...] = (DIGIT_AXES, OVER_DIGITS, SHAPES, CONTINUED_ENDS)
+DEFINITIONS: tuple[Rule, ...] = (OVER_DIGITS, SHAPES, CONTINUED_ENDS)
 
 
 def planned_body(tensor: Compute, at: Definition) -> Expr:
@@ -234,9 +232,8 @@ def planned_body(tensor: Compute, at: Definition) -> Expr:
     A sum with reads that wrap, or are held or reflected at the ends of a tensor, is planned where these are reads of a copy with continued ends,
     ``x_extended[i + k]`` for ``x[(i + k) % n]``.
     """
-    own = renewed(tensor, DIGIT_AXES.at(tensor.body, at))
-    over = OVER_DIGITS.at(own, at)
-    body = over.body if over is not own else _better_body(SHAPES.at(own, at), at)
+    over = OVER_DIGITS.at(tensor, at)
+    body = over.body if over is not tensor else _better_body(SHAPES.at(tensor, at), at)
     mark_parts(tensor, tensor.body, body)
     return body
 

@@ -24,7 +24,6 @@ from jaxte.lang.operators import MULTIPLY, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.apart.differences import (
     APART,
-    SQUARES,
     Difference,
     Parts,
     apart,
@@ -39,8 +38,6 @@ from jaxte.lower.recurrences.finals import Changed, changes
 from jaxte.lower.rewrites.merge_sums import SignedSum, domain, sum_in
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.tensors.tensor import Compute, Tensor
-
-FORMS = (APART, SQUARES)
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ def with_differences_apart(order: Sequence[Tensor], given: Members[Tensor], poli
             if not reason:
                 taken.setdefault(tensor, {})[found.node] = found
             elif reason != _SLOWER:
-                refused[tensor.name] = ((found.form, reason),)
+                refused[tensor.name] = ((APART, reason),)
 
     parts = Parts()
 
@@ -87,10 +84,10 @@ def with_differences_apart(order: Sequence[Tensor], given: Members[Tensor], poli
         return substitute(tensor.body, table)
 
     changed = changes(own, body, {}) if taken else {}
-    for old, sums in taken.items():
+    for old in taken:
         new = changed.get(old, old)
         if new is not old and isinstance(new, Compute):
-            new.as_planned_by([*new.planned_by, *dict.fromkeys(d.form for d in sums.values())])
+            new.as_planned_by([*new.planned_by, APART])
     return Apart(changed, refused)
 
 
@@ -106,16 +103,16 @@ _SLOWER = "slower"
 
 def _why_not(found: Difference, tensor: Compute, policy: Policy) -> str:
     """Why the sides stay together; empty where they do not."""
-    if found.form in policy.without:
+    if APART in policy.without:
         return _SLOWER
     wanted = [policy.forms.get(name) for name in (tensor.name, tensor.part_of, ANY)]
-    if found.form in wanted:
+    if APART in wanted:
         return ""
     if not policy.facts.lays_out_sums or not is_faster(found, policy.facts):
         return _SLOWER
     inexact = why_inexact(found)
     return (
-        f'faster, but {inexact}; where that is exact enough, give forms={{"{tensor.part_of}": "{found.form}"}}'
+        f'faster, but {inexact}; where that is exact enough, give forms={{"{tensor.part_of}": "{APART}"}}'
         if inexact
         else ""
     )
@@ -240,7 +237,7 @@ def _pair(places: tuple[int, int], one: SignedSum, other: SignedSum) -> _Pair | 
     renamed = substitute(other.node.exprs[0], dict(zip(other.node.axes, axes, strict=True)))
     first = difference_in(one.node)
     second = difference_in(Reduce(one.node.reducer, (renamed,), axes, TRUE))
-    if first is None or second is None or first.is_square or second.is_square:
+    if first is None or second is None:
         return None
     if not has_known_extents(first) or set(first.sides) != set(second.sides):
         return None

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.rules import Rule
-from jaxte.lower.apart.differences import APART, SQUARES
+from jaxte.lower.apart.differences import APART
 from jaxte.lower.apart.graph import MIRRORED
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
@@ -118,7 +118,6 @@ _OTHER_FORMS = {
     PEELED: "the interior and the edges of a result by themselves",
     SURROUNDED: "zeros around what is read beyond its edges",
     APART: "products of matrices with each side of a difference",
-    SQUARES: "products of matrices with each side of the square of a difference",
     IN_STEPS: "a loop over all of a result for each position that is reduced",
     TILES: "a part of the result after the other",
 }
