@@ -22,6 +22,7 @@ from jaxte.lower.tiles.slices import NoBlock
 from jaxte.lower.views import one_axis
 from jaxte.tensors.tensor import Tensor
 from tests.lower import mechanism_functions as of
+from tests.lower import mechanism_plans as plans
 from tests.lower import mechanism_sums as sums
 
 Shape = tuple[int, ...]
@@ -95,7 +96,7 @@ def _window(heads: int, rows: int, window: int, features: int) -> tuple[Shape, S
     return (heads, rows, features), (heads, columns, features), (heads, columns, features)
 
 
-TILES = {"*": "tiles"}
+TILES, TRANSFORMED = {"*": "tiles"}, {"*": "Fourier transform"}
 MECHANISMS = (
     Mechanism(
         "residues apart",
@@ -358,5 +359,145 @@ MECHANISMS = (
             Sample(sums.lower_envelope, ((12, 48), (48,)), 1),
         ),
         _replaced(extrema, "may_be_held", lambda *args: False),
+    ),
+    Mechanism(
+        "distances",
+        "flops",
+        as_named,
+        (
+            Sample(plans.novelty, ((100, 16),), 4),
+            Sample(plans.bond_angles, ((80, 3),), 10),
+            Sample(plans.walks, ((80, 24),), 4),
+        ),
+    ),
+    Mechanism(
+        "read in part",
+        "flops",
+        as_named,
+        (
+            Sample(plans.thinned, ((4, 1000), (33,)), 3),
+            Sample(plans.matched, ((60, 32), (60, 32)), 20),
+            Sample(plans.pyramid, ((2, 64, 64), (5, 5)), 3),
+        ),
+    ),
+    Mechanism(
+        "solved equations",
+        "bytes",
+        as_named,
+        (
+            Sample(plans.one_hot_rows, ((100, 32), Positions((400,), 100)), 2),
+            Sample(plans.losses_of_labels, ((400, 50), Positions((400,), 50)), 1.2),
+            Sample(plans.sums_of_classes, ((400, 16), Positions((400,), 30)), 2),
+        ),
+    ),
+    Mechanism(
+        "elements of windows",
+        "flops",
+        as_named,
+        (
+            Sample(plans.envelopes, ((4, 1000),), 2.5),
+            Sample(plans.dilated, ((60, 70),), 2.5),
+            Sample(plans.below_the_peak, ((4, 1000),), 2.5),
+        ),
+    ),
+    Mechanism(
+        "tables first",
+        "flops",
+        as_named,
+        (
+            Sample(plans.kinds, ((20, 64), (64, 48), Positions((1000,), 20)), 10),
+            Sample(plans.unigrams, ((50, 32), Positions((40, 60), 50), (32,)), 10),
+            Sample(plans.energies_of_codes, ((12, 80), Positions((1000,), 12)), 10),
+        ),
+    ),
+    Mechanism(
+        "rows of tables apart",
+        "bytes",
+        as_named,
+        (
+            Sample(plans.relations, ((800, 32), (4, 32, 32), Positions((800,), 4)), 2),
+            Sample(plans.species, ((40, 30, 24), (3, 24, 16), Positions((40, 30), 3)), 2),
+            Sample(plans.tasks, ((600, 20), (5, 20, 40), (5, 40), Positions((600,), 5)), 2),
+        ),
+    ),
+    Mechanism(
+        "turned factors",
+        "temporaries",
+        as_named,
+        (
+            Sample(plans.quarter_turns, ((96, 4, 8), (4, 8, 8)), 1.6),
+            Sample(plans.hours, ((512, 8), (8,)), 20),
+            Sample(plans.mosaics, ((16, 256), (4, 4)), 20),
+        ),
+    ),
+    Mechanism(
+        "masked weights",
+        "bytes",
+        as_named,
+        (
+            Sample(plans.earlier_pixels, ((4, 30, 30, 8), (5, 5, 8, 16)), 4),
+            Sample(plans.upper_taps, ((4, 30, 30, 8), (5, 5, 8, 16)), 1.5),
+            Sample(plans.hexagons, ((4, 30, 30, 8), (5, 5, 8, 16)), 1.5),
+        ),
+    ),
+    Mechanism(
+        "steps in a loop",
+        "bytes",
+        as_named,
+        (
+            Sample(plans.relaxed, ((300,),), 4),
+            Sample(plans.recurrent, ((64,), (64, 64)), 2),
+            Sample(plans.pendulums, ((200,), (200,)), 2),
+        ),
+    ),
+    Mechanism(
+        "convolution per group",
+        "bytes",
+        as_named,
+        (
+            Sample(plans.grouped, ((4, 24, 24, 32), (3, 3, 8, 32)), 2),
+            Sample(plans.own_kernels, ((8, 20, 20, 16), (8, 5, 5, 16, 16)), 3),
+            Sample(plans.voices, ((8, 300, 16), (8, 9, 16, 16)), 2),
+        ),
+    ),
+    Mechanism(
+        "folded convolution per group",
+        "flops",
+        as_named,
+        (
+            Sample(plans.grouped_volumes, ((4, 10, 12, 12, 16), (3, 3, 3, 4, 16)), 1.3),
+            Sample(plans.own_volumes, ((4, 10, 12, 12, 4), (4, 3, 3, 3, 4, 8)), 2),
+            Sample(plans.grouped_films, ((2, 6, 14, 12, 8), (2, 5, 3, 4, 8)), 1.3),
+        ),
+    ),
+    Mechanism(
+        "sequential scan",
+        "flops",
+        as_named,
+        (
+            Sample(plans.records, ((3000, 8),), 1.5),
+            Sample(plans.growth, ((8, 3000),), 2),
+            Sample(plans.lows_ahead, ((8, 3000),), 1.3),
+        ),
+    ),
+    Mechanism(
+        "Fourier transform",
+        "flops",
+        as_named,
+        (
+            Sample(plans.reverb, ((2, 4000), (600,)), 2, TRANSFORMED),
+            Sample(plans.point_spread, ((1, 80, 80), (31, 31)), 2, TRANSFORMED),
+            Sample(plans.lags, ((4000,), (3000,)), 3, TRANSFORMED),
+        ),
+    ),
+    Mechanism(
+        "doubling slices",
+        "flops",
+        as_named,
+        (
+            Sample(plans.highest, ((4, 3000),), 1.3),
+            Sample(plans.eroded, ((8, 1500),), 1.3),
+            Sample(plans.ranges, ((4, 3000),), 1.3),
+        ),
     ),
 )

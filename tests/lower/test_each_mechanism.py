@@ -34,7 +34,8 @@ def arguments(sample: Sample) -> list[np.ndarray]:
 def counted(sample: Sample, counts: str, without: str) -> tuple[float, list[np.ndarray]]:
     """What is counted for the function with its gradients, and what it returns."""
     arrays = arguments(sample)
-    fn = te.function(sample.function, forms=sample.forms or {}, without=without or ())
+    asked = {tensor: form for tensor, form in (sample.forms or {}).items() if form != without}
+    fn = te.function(sample.function, forms=asked, without=without or ())
     floats = [n for n, array in enumerate(arrays) if array.dtype.kind == "f"]
 
     def of_floats(*given: Any) -> Any:
