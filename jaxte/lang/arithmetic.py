@@ -231,12 +231,18 @@ def call(op: Op, *args: Any) -> Expr:
         return known
     if len(exprs) != op.arity:
         raise DefinitionError(f"{op.name} takes {op.arity} operands, {len(exprs)} were given")
-    if type(exprs[0]) is Const and (number := _of_numbers(op, exprs)) is not None:
+    if (
+        type(exprs[0]) is Const
+        and type(exprs[-1]) is Const
+        and (number := _of_numbers(op, exprs)) is not None
+    ):
         return number
-    exprs = _meeting(op, exprs)
-    dtype, weak = result_kind(op, tuple(map(_kind, exprs)))
-    folded = _fold(op, exprs, dtype)
-    if folded is not None:
+    kinds = tuple(map(_kind, exprs))
+    if _may_widen(op, kinds):
+        exprs = _meeting(op, exprs)
+        kinds = tuple(map(_kind, exprs))
+    dtype, weak = result_kind(op, kinds)
+    if _may_fold(op, kinds) and (folded := _fold(op, exprs, dtype)) is not None:
         return folded
     if op is POWER and dtypes.is_integer(dtype):
         _check_exponent(exprs[1])
@@ -254,11 +260,28 @@ def call(op: Op, *args: Any) -> Expr:
     )
 
 
+_FOLDED = frozenset((AND, OR, NOT, SELECT, *COMPARISONS))
+
+
 def _check_exponent(exponent: Expr) -> None:
     """Refuses a known exponent of an integer that is negative, as JAX does where the code runs."""
     value = exponent.value if isinstance(exponent, Const) else 0
     if isinstance(value, int) and value < 0:
         raise DtypeError(f"an integer has no power {value}; cast it to a floating dtype with te.cast first")
+
+
+@lru_cache(maxsize=1024)
+def _may_widen(op: Op, kinds: tuple[dtypes.Kind, ...]) -> bool:
+    """Whether operands of these kinds may meet as others; most do not, and are not looked at."""
+    if op.result == "bool":
+        return ("int32", False) in kinds
+    return not dtypes.SHORT_INTEGERS.keys().isdisjoint(dtype for dtype, _ in kinds)
+
+
+@lru_cache(maxsize=1024)
+def _may_fold(op: Op, kinds: tuple[dtypes.Kind, ...]) -> bool:
+    """Whether an operation on operands of these kinds may be known now: logic, choices, comparisons, casts, and arithmetic of indices."""
+    return op in _FOLDED or op.name == "cast" or all(kind == ("int32", True) for kind in kinds)
 
 
 def _meeting(op: Op, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -400,4 +423,9 @@ def cast(value: Any, dtype: str) -> Any:
     """``value`` as ``dtype``; nothing where it has that dtype already."""
     if isinstance(value, Expr) and value.dtype == dtype and not value.weak:
         return value
-    return apply(Op("cast", dtype, 1), value)
+    return apply(_casting(dtype), value)
+
+
+@lru_cache(maxsize=64)  # what is known of an operation is kept by its identity
+def _casting(dtype: str) -> Op:
+    return Op("cast", dtype, 1)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from jaxte.lang.dtypes import SHORT_INTEGERS, UNSIGNED
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call, widened
-from jaxte.lang.operators import FLOOR_DIVIDE, MOD
+from jaxte.lang.operators import ADD, FLOOR_DIVIDE, MOD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.text import text
 from jaxte.lang.walk import OfNodes, reads_of
 from jaxte.sets.quasi_affine import index_of, is_of_sizes, product_of
@@ -271,26 +271,26 @@ def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
     by_size = [*form.terms.items()]
     if len(by_size) > 1:
         by_size.sort(key=lambda term: -abs(term[1]))
-    positive = [(a, c) for a, c in by_size if c > 0]
-    negative = [(a, c) for a, c in by_size if c < 0]
     result: Expr | None = None
-    for atom, coefficient in positive:
-        term = atom if coefficient == 1 else coefficient * atom
-        result = term if result is None else result + term
+    for atom, coefficient in by_size:
+        if coefficient > 0:
+            term = atom if coefficient == 1 else call(MULTIPLY, coefficient, atom)
+            result = term if result is None else call(ADD, result, term)
+    negative = [(a, c) for a, c in by_size if c < 0]
+    constant = form.constant
     if result is None:
         if not negative:
-            return as_expr(form.constant)
-        if form.constant:
-            result = as_expr(form.constant)
-            form = Linear(form.terms, 0)
+            return as_expr(constant)
+        if constant:
+            result, constant = as_expr(constant), 0
         else:
             atom, coefficient = negative.pop(0)
-            result = -atom if coefficient == -1 else coefficient * atom
+            result = call(NEGATIVE, atom) if coefficient == -1 else call(MULTIPLY, coefficient, atom)
     for atom, coefficient in negative:
-        result = result - (atom if coefficient == -1 else -coefficient * atom)
-    if form.constant > 0:
-        return result + form.constant
-    return result - (-form.constant) if form.constant else result
+        result = call(SUBTRACT, result, atom if coefficient == -1 else call(MULTIPLY, -coefficient, atom))
+    if constant > 0:
+        return call(ADD, result, constant)
+    return call(SUBTRACT, result, -constant) if constant else result
 
 
 def _join_divisions(form: Linear) -> Linear:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, TypeVar
 
 import jax
@@ -118,24 +119,34 @@ class Program:
         def within(budget: int) -> Lowered:
             return lower(self.name, self.inputs, self.outputs, replace(self.policy, max_memory=budget))
 
-        return told(
-            self.label, made, None if self.policy.max_memory else within, lambda: self.beside_jax(made)
-        )
+        beside = cache(lambda: self.beside_jax(made, is_own=True))  # of all its tensors that are told of
+        return told(self.label, made, None if self.policy.max_memory else within, beside)
 
-    def beside_jax(self, made: Lowered) -> Beside | None:
-        """The prices of what was lowered as ``made`` and of plain JAX: of a backward pass, the transpose of the forward pass."""
+    def beside_jax(self, made: Lowered, is_own: bool = False) -> Beside | None:
+        """The prices of what was lowered as ``made`` and of plain JAX: of a backward pass, the transpose of the forward pass.
+
+        Args:
+            is_own: whether ``made`` is what this program is lowered to, so that its jaxpr is the one that is asked for later.
+        """
+        loaded = self._loaded(made)
+
+        def emitted(*arrays: Any) -> list[Any]:
+            return as_list(loaded(*self.apart(arrays)), len(self.results))
+
+        def own(*arrays: Any) -> list[Any]:
+            return _evaluated(self._traced(emitted, arrays), arrays)
+
+        run = own if is_own else emitted
         forward = self.beside
         if forward is not None:
-            backward = (self._loaded(made), self.inputs)
-            return beside_transpose(
-                (forward, forward.inputs, forward.with_head), backward, self.policy.platform
-            )
+            of_forward = (forward.as_jaxpr, forward.inputs, forward.with_head)
+            return beside_transpose(of_forward, (run, self.inputs), self.policy.platform)
         plain = replace(self.policy, forms={ANY: GENERAL}, without=_OTHER_WAYS, max_memory=None, measured={})
         try:
             whole = lower(self.name, self.inputs, self.outputs, plain)
         except LoweringError:
             return None
-        return beside_whole(self._loaded(made), self._loaded(whole), self.inputs, self.policy.platform)
+        return beside_whole(run, self._loaded(whole), self.inputs, self.policy.platform)
 
     def _loaded(self, made: Lowered) -> Callable[..., Any]:
         """The function that was lowered as ``made``."""
@@ -156,15 +167,20 @@ class Program:
 
     def traced(self, avals: Sequence[Any]) -> Any:
         """The emitted code as a jaxpr for arrays of these types, which is priced, and lowered where JAX still is as it was."""
+        return self._traced(self._emitted, avals)
+
+    def _traced(self, emitted: Callable[..., list[Any]], avals: Sequence[Any]) -> Any:
         given = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
-        return self.kept(_traced_for(given), lambda: jax.make_jaxpr(self._emitted)(*given))
+        return self.kept(_traced_for(given), lambda: jax.make_jaxpr(emitted)(*given))
+
+    def as_jaxpr(self, *arrays: Any) -> list[Any]:
+        """The results, by the jaxpr of the emitted code: it is traced for several prices, the calls of jax.numpy in it once."""
+        return _evaluated(self.traced(arrays), arrays)
 
     def as_traced(self, avals: Sequence[Any]) -> Callable[..., list[Any]]:
         """The same function, without running the emitted code once more where it was traced for a price."""
         known = self._kept.get(_traced_for(avals))
-        return (
-            self if known is None else lambda *arrays: jax.core.eval_jaxpr(known.jaxpr, known.consts, *arrays)
-        )
+        return self if known is None else lambda *arrays: _evaluated(known, arrays)
 
     def _emitted(self, *arrays: Any) -> list[Any]:
         return as_list(self.module[self.name](*self.apart(arrays)), len(self.results))
@@ -293,6 +309,10 @@ def program(
     return Program(
         name, label, tuple(inputs), results, lambda: known, tuple(with_head), policy, override, fdiff
     )
+
+
+def _evaluated(closed: Any, arrays: Sequence[Any]) -> list[Any]:
+    return jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *arrays)
 
 
 def _traced_for(avals: Sequence[Any]) -> Hashable:

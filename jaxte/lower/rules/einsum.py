@@ -22,7 +22,6 @@ from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import again, by_columns, column_of, combined, reduced_call
 from jaxte.lower.rules.einsum_operands import (
     Job,
-    dims_under,
     grouped_factors,
     guard_dims,
     in_good_order,
@@ -44,11 +43,11 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
     ):  # written out: what is out of range where they do not hold is multiplied by no zero
         return (yield multiplied(job.factors, job.guards), scope)
     if job.guards and not job.counted:
-        dims = [set(dims_under(f.expr, scope)) for f in job.factors]
+        dims = [set(scope.dims_under(f.expr)) for f in job.factors]
         tests = [(guard, set(guard_dims(guard, scope))) for guard in job.guards]
         if needs_points(job.factors, dims, tests, job.reduced):
             return (yield from _where_points_are(body, job, scope))
-    outer = [f for f in job.factors if not any(among(d, job.reduced) for d in dims_under(f.expr, scope))]
+    outer = [f for f in job.factors if not any(among(d, job.reduced) for d in scope.dims_under(f.expr))]
     inner = [f for f in job.factors if not among(f, outer)]
     outer = [f for f in outer if not (isinstance(f.expr, Const) and f.expr.value == 1)]
     groups = grouped_factors(inner, scope, job.guards)
@@ -59,7 +58,7 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         if prod(extent_of(d.hi) for d in job.reduced) >= LONG_SUM and not job.guards:  # both would be masked
             groups = _halves(groups[0])
     elif body.in_tiles and (dim := _column(groups, job, scope)) is not None:
-        (wide,) = (g for g in groups if any(among(dim, dims_under(f.expr, scope)) for f in g))
+        (wide,) = (g for g in groups if any(among(dim, scope.dims_under(f.expr)) for f in g))
         make = lambda at: contraction(body, job, at)  # noqa: E731
         return (yield from by_columns(body, wide, scope, dim, make, job.dtype))
     if body.policy.facts.adds_rows and not body.in_tiles and _is_along_rows(groups, job, scope):
@@ -94,7 +93,7 @@ def _is_float(factor: Factor) -> bool:
 
 def _is_whole(groups: Sequence[Sequence[Factor]], scope: Scope) -> bool:
     """Whether one of several operands is computed over all dimensions, so that it would be an array for no product of matrices."""
-    dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    dims = [{d for f in members for d in scope.dims_under(f.expr)} for members in groups]
     every = set().union(*dims)
     return len(groups) > 1 and any(
         own == every and not is_plain(members) for own, members in zip(dims, groups, strict=True)
@@ -109,13 +108,13 @@ def _is_along_rows(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -
     """
     matrix, vectors = list[Sequence[Factor]](), list[Sequence[Factor]]()
     for members in groups:
-        along = all(among(d, job.reduced) for f in members for d in dims_under(f.expr, scope))
+        along = all(among(d, job.reduced) for f in members for d in scope.dims_under(f.expr))
         (vectors if along else matrix).append(members)
     if not vectors or len(matrix) != 1 or (is_plain(matrix[0]) and len(matrix[0]) == 1):
         return False
     if expensive_calls([f.expr for f in matrix[0]]):
         return False
-    every = {d for f in matrix[0] for d in dims_under(f.expr, scope)}
+    every = {d for f in matrix[0] for d in scope.dims_under(f.expr)}
     if not all(d in every for d in job.reduced):
         return False
     order = [d for d in natural_order(multiplied(matrix[0]), scope) if among(d, every)]
@@ -141,7 +140,7 @@ def _one_sum(body: Body, groups: Sequence[Sequence[Factor]], job: Job, scope: Sc
 
 def _columns(factors: list[Factor], scope: Scope) -> list[list[Factor]]:
     """A product as two operands that have all of its dimensions, if two of its factors have them."""
-    dims = [set(dims_under(f.expr, scope)) for f in factors]
+    dims = [set(scope.dims_under(f.expr)) for f in factors]
     every = set().union(*dims)
     whole = [f for f, own in zip(factors, dims, strict=True) if own == every and not f.inverse]
     if len(whole) < 2:
@@ -170,7 +169,7 @@ def _written_out(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
 
 def _column(groups: Sequence[Sequence[Factor]], job: Job, scope: Scope) -> Axis | None:
     """The kept dimension whose positions are taken one after the other; see ``by_columns``."""
-    dims = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    dims = [{d for f in members for d in scope.dims_under(f.expr)} for members in groups]
     return column_of(dims, [is_plain(members) for members in groups], job.reduced, scope)
 
 

@@ -144,18 +144,9 @@ class Job:
         return self.zero.dtype
 
 
-def dims_under(expr: Expr, scope: Scope) -> list[Axis]:
-    """The dimensions of ``scope`` that ``expr`` depends on."""
-    found: dict[Axis, None] = {}
-    for axis in free_axes(expr):
-        for dim in dims_of(scope.table[axis]) if axis in scope.table else (axis,):
-            found[dim] = None
-    return [d for d in scope.order if d in found]
-
-
-def guard_dims(guard: Expr, scope: Scope) -> list[Axis]:
+def guard_dims(guard: Expr, scope: Scope) -> Sequence[Axis]:
     """The dimensions that a condition depends on."""
-    return condition_dims(guard, scope) or dims_under(guard, scope)
+    return condition_dims(guard, scope) or scope.dims_under(guard)
 
 
 def grouped_factors(
@@ -164,7 +155,7 @@ def grouped_factors(
     """Factors over the same dimensions together; divisors go to the factor that they fit best, what ``guards`` protect to what they mask."""
     groups: list[tuple[set[Axis], list[Factor]]] = []
     for factor in sorted(factors, key=lambda f: f.inverse):
-        dims = set(dims_under(factor.expr, scope))
+        dims = set(scope.dims_under(factor.expr))
         home = next((g for g in groups if g[0] == dims), None)
         if home is None and factor.inverse:
             home = next((g for g in groups if dims <= g[0]), None)
@@ -195,7 +186,7 @@ def masked_operands(
         expr = multiplied(members, tests)
         at = scope.arranged(_operand_order(body, expr, scope))
         value = yield expr, at
-        own = {d for f in members for d in dims_under(f.expr, scope)}
+        own = {d for f in members for d in scope.dims_under(f.expr)}
         tested = [
             (guard, {d for d in guard_dims(guard, scope) if d not in own})
             for guard in (*job.guards, *job.outside)
@@ -228,7 +219,7 @@ def _masked_groups(
         Those to mask, and those to mask where ``guard`` fails at all positions of the dimensions that they do not have.
     """
     wanted = set(guard_dims(guard, scope))
-    own = [{d for f in members for d in dims_under(f.expr, scope)} for members in groups]
+    own = [{d for f in members for d in scope.dims_under(f.expr)} for members in groups]
     infinite = [spoils(members, guard) for members in groups]
     chosen = [
         n

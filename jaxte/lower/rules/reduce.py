@@ -20,7 +20,7 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.match.empty_sums import point_condition, points_outside
 from jaxte.lower.rewrites.short_axes import few_positions
 from jaxte.lower.rules.by_columns import combined, reduced_call
-from jaxte.lower.rules.einsum_operands import dims_under, operand_order
+from jaxte.lower.rules.einsum_operands import operand_order
 from jaxte.lower.rules.extremum_passes import by_passes, passes_for
 from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.select import guarded
@@ -104,7 +104,7 @@ def _simple(
     if dim is not None:
         body.report.note("shifted slices")
         return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
-    dim = few_positions(expr, dims, lambda e: dims_under(e, scope))
+    dim = few_positions(expr, dims, lambda e: scope.dims_under(e))
     if dim is not None:
         return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
     masked = call(SELECT, conjunction(left), expr, identity) if left else expr

@@ -19,7 +19,7 @@ from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lang.operators import ABS, ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.scalars.rows import OPS
-from jaxte.lang.walk import plain_indices, postorder, reads_data, reads_of, substitute
+from jaxte.lang.walk import postorder, reads_data, reads_of, substitute
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
@@ -27,7 +27,7 @@ from jaxte.lower.cost.shifted_axes import is_far_shorter, is_product_beside
 from jaxte.lower.rewrites.short_axes import asks_rounded, is_short
 from jaxte.lower.rules.by_columns import by_columns, combined, reduced_call
 from jaxte.lower.rules.einsum import contraction
-from jaxte.lower.rules.einsum_operands import Job, dims_under, guard_dims
+from jaxte.lower.rules.einsum_operands import Job, guard_dims
 from jaxte.lower.rules.excluded_points import has_many_positions, may_be_masked
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.views.condition_box import cut, split_conditions
@@ -68,7 +68,7 @@ def sum_value(
 def _is_contraction(term: Expr, scope: Scope) -> bool:
     """Whether a product has no factor over all of its dimensions, so that it would be larger than its operands."""
     factors = product_of(term, whole=True).factors
-    dims = [set(dims_under(f.expr, scope)) for f in factors]
+    dims = [set(scope.dims_under(f.expr)) for f in factors]
     return len(factors) > 1 and all(d != set().union(*dims) for d in dims)
 
 
@@ -188,7 +188,7 @@ def _strides(body: Body, job: Job, scope: Scope) -> Task:
 
 def _positions(factor: Factor, scope: Scope) -> list[Expr]:
     """The indices in ``factor`` that are no data, over the dimensions of ``scope``."""
-    return [scope.index(i) for read in reads_of(factor.expr) for i in plain_indices(read)]
+    return [index for read in reads_of(factor.expr) for index in scope.indices(read)]
 
 
 # --- overlaps
@@ -205,7 +205,7 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     facts = body.policy.facts
     fuses = facts.fuses_products
     # slices of one array, each multiplied by a number, are one loop, where each is read for itself
-    moved = [e for e in exprs if not fuses or facts.reads_windows_again or len(dims_under(e, scope)) > 1]
+    moved = [e for e in exprs if not fuses or facts.reads_windows_again or len(scope.dims_under(e)) > 1]
     dim = overlapping(moved, job.reduced, scope, job.budget)
     if dim is not None and fuses and not body.in_tiles and _is_beside_short(exprs, dim, job, scope):
         dim = None
@@ -237,7 +237,7 @@ def _is_beside_short(exprs: Sequence[Expr], dim: Axis, job: Job, scope: Scope) -
         for d, own, whole in found
     ):
         return False
-    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
     kept = [d for d in scope.order if not among(d, job.reduced)]
     return is_product_beside(dims, frozenset(overlaps(exprs, kept, scope, job.budget)))
 
@@ -248,7 +248,7 @@ def _short(job: Job, scope: Scope) -> Axis | None:
     Such a product is no matrix product: added up position by position it is one fused loop, if no long dimension is reduced. So are sums of elements around positions that
     are data: XLA fuses gathers at one position each, not one at an array of positions.
     """
-    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
     every = frozenset().union(*dims)
     if every not in dims or any(asks_rounded(f.expr) for f in job.factors):
         return None
@@ -266,7 +266,7 @@ def _plane(job: Job, scope: Scope) -> Axis | None:
     What is computed over all dimensions would be written to memory for a product that is no product of matrices; for one position of
     ``c`` after the other it is one fused loop that keeps nothing. In tiles all of it stays in the cache, and one loop is enough.
     """
-    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
     every = frozenset().union(*dims)
     whole = [f.expr for f, own in zip(job.factors, dims, strict=True) if own == every]
     if len(dims) < 2 or len(whole) != 1 or isinstance(whole[0], Read) or _points(job.reduced) < LONG_SUM:
@@ -288,7 +288,7 @@ def _shifted(job: Job, scope: Scope) -> Axis | None:
     Where another factor has all other dimensions this is no product of matrices, and its shifts side by side would be an array of their own: for
     one position of ``p`` after the other, nothing but the sum is written.
     """
-    dims = [frozenset(dims_under(f.expr, scope)) for f in job.factors]
+    dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
     every = frozenset().union(*dims)
     kept = [
         d for d in scope.order if not among(d, job.reduced) and is_short(d, min(MOST_COLUMNS, job.budget))
@@ -324,7 +324,7 @@ def _is_around_data(job: Job, dim: Axis, scope: Scope) -> bool:
     """Whether a factor is read at positions that are data and ``dim`` together, one element at each."""
     reads = (read for f in job.factors for read in reads_of(f.expr))
     return any(
-        reads_of(index) and among(dim, dims_under(index, scope)) and all(map(_is_position, read.indices))
+        reads_of(index) and among(dim, scope.dims_under(index)) and all(map(_is_position, read.indices))
         for read in reads
         for index in read.indices
     )
@@ -337,7 +337,7 @@ def _is_position(index: Expr) -> bool:
 def _for_each(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:
     """One sum for each position of a short dimension of the result, side by side."""
     smaller = replace(job, budget=job.budget // (known(dim.hi) or 1))
-    wide = [f for f in job.factors if among(dim, dims_under(f.expr, scope))]
+    wide = [f for f in job.factors if among(dim, scope.dims_under(f.expr))]
     body.report.note("coordinates apart")
     return (
         yield from by_columns(body, wide, scope, dim, lambda at: _conditions(body, smaller, at), job.dtype)

@@ -6,8 +6,9 @@ The read of a pixel shuffle, ``X[n, 4*c + 2*(i % 2) + j % 2, i // 2, j // 2]``, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import Axis, Expr
@@ -133,14 +134,17 @@ class Divided:
     shift: int
 
 
-def _divided(index: Expr) -> Iterator[tuple[Divided, type[Division]]]:
+@lru_cache(maxsize=4096)  # most indices have no division, and are asked again at each step of a sum
+def _divided(index: Expr) -> tuple[tuple[Divided, type[Division]], ...]:
     """What is divided in an index, and whether its quotient or its remainder stands there."""
+    parts: list[tuple[Divided, type[Division]]] = []
     for found in divisions(index):
         number = linear(found.number)
         if found.base is not None and len(number.terms) == 1:
             ((dim, coefficient),) = number.terms.items()
             if isinstance(dim, Axis) and coefficient == 1:
-                yield Divided(dim, found.base, number.constant % found.base), type(found)
+                parts.append((Divided(dim, found.base, number.constant % found.base), type(found)))
+    return tuple(parts)
 
 
 def product_digits(
@@ -160,6 +164,8 @@ def product_digits(
         reduced: the dimensions that are summed over.
         order: all dimensions; an axis of a sum within an operand is none of them.
     """
+    if not any(_divided(index) for indices in operands for index in indices):
+        return None
     pairs = zip(operands, by_data, strict=True)
     alone = [{} if chosen else _read_alone(indices, reduced) for indices, chosen in pairs]
     for n, own in enumerate(alone):

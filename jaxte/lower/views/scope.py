@@ -61,6 +61,23 @@ class Scope:
             self._derived[expr] = simplify(expr, self.table)
         return self._derived[expr]
 
+    def dims_under(self, expr: Expr) -> tuple[Axis, ...]:
+        """The dimensions that ``expr`` depends on."""
+        key = ("dims", expr)
+        if key not in self._derived:
+            found: dict[Axis, None] = {}
+            for axis in free_axes(expr):
+                found |= dict.fromkeys(dims_of(self.table[axis]) if axis in self.table else [axis])
+            self._derived[key] = tuple([d for d in self.order if d in found])
+        return self._derived[key]
+
+    def indices(self, read: Read) -> tuple[Expr, ...]:
+        """The indices of ``read`` that are no data, in terms of dimensions."""
+        key = ("indices", read)
+        if key not in self._derived:
+            self._derived[key] = tuple([self.index(i) for i in plain_indices(read)])
+        return self._derived[key]
+
     def _index_after(self, expr: Expr, before: Expr, digits: Digits) -> Expr:
         """The index ``expr``, which was ``before`` in the scope that this one is over the ``digits`` of: most have no such dimension."""
         if expr not in self._derived:
@@ -186,7 +203,7 @@ def overlapping(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, bu
 
 def beside(exprs: Sequence[Expr], dim: Axis, scope: Scope) -> list[Axis]:
     """The dimensions that ``dim`` overlaps with; none where it is in an index with several."""
-    forms = [scope.index(i) for e in exprs for read in reads_of(e) for i in plain_indices(read)]
+    forms = [form for e in exprs for read in reads_of(e) for form in scope.indices(read)]
     found = [
         [d for d in dims_of(f) if d is not dim] for f in forms if among(dim, dims_of(f)) and not _is_digits(f)
     ]
@@ -198,8 +215,7 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
     found: dict[Axis, int] = {}
     for expr in exprs:
         for read in reads_of(expr):
-            for index in plain_indices(read):
-                form = scope.index(index)
+            for form in scope.indices(read):
                 if _is_digits(form):
                     continue
                 view = _view(read, scope)
@@ -218,7 +234,8 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
 
 def _view(read: Read, scope: Scope) -> View | None:
     """What the indices of a read, which together are digits as those of a reshape are, come to; None where they are not."""
-    if len(plain_indices(read)) < len(read.indices) or _is_laid_out([scope.index(i) for i in read.indices]):
+    indices = scope.indices(read)
+    if len(indices) < len(read.indices) or _is_laid_out(indices):
         return None
     found = scope.view(read)
     if not isinstance(found, View) or any(isinstance(step, Tile) for step in found.steps):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from jaxte.lang.budget import Budget
 from jaxte.lang.expr import Axis, Call, Expr, call, conjuncts
@@ -82,16 +82,25 @@ def digits_of(
 Choice = tuple[Solution, list[Expr]]
 
 
+Pin = tuple[Expr, Linear]
+"""A variable, and the one value that it may have."""
+
+
 _Parts = tuple[Sequence[Expr], int]  # what has to hold together, and its number of nodes
 
 
 @dataclass(frozen=True)
 class _Written:
-    """The conditions of a solution, their number of nodes, and the variable that is pinned next with its value."""
+    """The conditions of a solution, their number of nodes, and the variables that they leave one value."""
 
     conditions: list[Expr]
     size: int
-    pin: tuple[Expr, Linear] | None
+    pins: tuple[Pin, ...]
+
+    @cached_property
+    def shortest(self) -> Pin | None:
+        """The variable that is pinned next, with its value: of the solution that all begin with, it is not asked for."""
+        return _shortest(self.pins)
 
 
 class Pinning:
@@ -118,10 +127,10 @@ class Pinning:
         """
         whole = self._written(found)
         choices = [(found, whole.conditions)]
-        for first in dict(pins(found.free, forms_of(whole.conditions))).items():
+        for first in dict(whole.pins).items():
             fewer = found.assigned(*first)
-            while (own := self._written(fewer)).pin is not None:
-                fewer = fewer.assigned(*own.pin)
+            while (own := self._written(fewer)).shortest is not None:
+                fewer = fewer.assigned(*own.shortest)
             choices.append((fewer, own.conditions))
         return choices
 
@@ -141,7 +150,7 @@ class Pinning:
         size = sum([nodes for _, nodes in parts])
         self._budget.spend(size)
         conditions = _tidied([part for together, _ in parts for part in together])
-        self._met[key] = _Written(conditions, size, pinned(found.free, forms_of(conditions)))
+        self._met[key] = _Written(conditions, size, tuple(pins(found.free, forms_of(conditions))))
         return self._met[key]
 
 
@@ -170,20 +179,26 @@ def _tidied(flat: Sequence[Expr]) -> list[Expr]:
     return [tidy(c) for c in dict.fromkeys(flat)]
 
 
-def pinned(variables: Iterable[Expr], forms: Sequence[Linear]) -> tuple[Expr, Linear] | None:
+def pinned(variables: Iterable[Expr], forms: Sequence[Linear]) -> Pin | None:
     """One of ``variables`` that has one value at most where every form is at least 0, and this value, the shortest to write.
 
     Where the value is none, the other variables break one of ``forms``, which have to hold with the value put in.
     """
-    found = [(variable, value, from_linear(value)) for variable, value in pins(variables, forms)]
+    return _shortest(tuple(pins(variables, forms)))
+
+
+def _shortest(every: Sequence[Pin]) -> Pin | None:
+    if len(every) < 2:
+        return every[0] if every else None
+    found = [(variable, value, from_linear(value)) for variable, value in every]
     nodes = [len(postorder(written)) for _, _, written in found]
     fewest = [pin for pin, own in zip(found, nodes, strict=True) if own == min(nodes)]
     # the text is made where the nodes do not tell
-    best = min(fewest, key=lambda pin: _length(pin[2])) if len(fewest) > 1 else (*fewest, None)[0]
-    return None if best is None else best[:2]
+    best = min(fewest, key=lambda pin: _length(pin[2])) if len(fewest) > 1 else fewest[0]
+    return best[:2]
 
 
-def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[tuple[Expr, Linear]]:
+def pins(variables: Iterable[Expr], forms: Sequence[Linear]) -> Iterator[Pin]:
     """Each of ``variables`` that has one value at most, with such a value; see :func:`pinned`."""
     for variable in variables:
         above = [f for f in forms if f.terms.get(variable, 0) > 1 and not _hides(f, variable)]

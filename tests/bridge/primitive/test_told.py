@@ -16,6 +16,7 @@ import pytest
 import jaxte as te
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.price.programs import Beside, beside_transpose
+from jaxte.bridge.primitive import program as programs
 from jaxte.bridge.primitive.primitive import linearized
 from jaxte.bridge.primitive.told import told
 from jaxte.lower.code.vocabulary import Choice, Program, Verdict
@@ -73,12 +74,18 @@ def test_a_backward_pass_is_told_of_where_jax_is_ahead(n: int, prices: Beside) -
     )
 
 
-def test_stencils_after_stencils_are_ahead_of_their_transposes() -> None:
+def stencils() -> tuple[te.Tensor, te.Tensor]:
+    """What is given, and three stencils one after the other."""
     u = te.placeholder((256, 256), name="u")
     w = u
     for _ in range(3):
         at = lambda i, j, w=w: w[(i + 1) % 256, j] + w[(i - 1) % 256, j] + w[i, (j + 1) % 256] - 3 * w[i, j]  # noqa: E731
         w = te.compute((256, 256), at, "w")
+    return u, w
+
+
+def test_stencils_after_stencils_are_ahead_of_their_transposes() -> None:
+    u, w = stencils()
     back = linearized(Graph("f", (u,), (w,), (0,)).program, (0,))
     found = back.saving, back.backward((0,), (0,))
     assert found[1] is not None
@@ -105,6 +112,32 @@ def test_a_forward_pass_is_set_beside_whole_arrays() -> None:
     assert masked is not None and not masked.is_ahead
     assert "from whole arrays, as plain JAX does, " in str(masked)
     assert windows is not None and windows.is_ahead and windows.plain > 2 * windows.own
+
+
+def test_prices_are_asked_once_for_all_that_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    (inputs, y), (others, z) = band(1204), band(1205)
+    asked = list[str]()
+    monkeypatch.setattr(programs.Program, "beside_jax", lambda self, made, is_own: asked.append(self.name))
+    with pytest.warns(te.PerformanceWarning) as found:
+        assert Graph("f", (*inputs, *others), (y, z), ()).program.lowered.choices
+    assert (len(found), asked) == (2, ["forward"])
+
+
+def test_emitted_code_is_run_once_for_its_price_and_for_that_of_its_transpose(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    u, w = stencils()
+    back = linearized(Graph("f", (u,), (w,), (0,)).program, (0,))
+    emitted, run = programs.Program._emitted, list[str]()
+
+    def counted(self: programs.Program, *arrays: Any) -> list[Any]:
+        run.append(self.name)
+        return emitted(self, *arrays)
+
+    monkeypatch.setattr(programs.Program, "_emitted", counted)
+    backward = back.backward((0,), (0,))
+    assert backward is not None and backward.beside_jax(backward.lowered) is not None
+    assert run == ["forward"]  # which has no residuals
 
 
 def test_the_warning_of_a_function_says_what_it_takes() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,9 @@ from hypothesis import strategies as st
 
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Expr, Var, as_expr
+from jaxte.sets.affine import Linear
+from jaxte.sets.solving import pinning
+from jaxte.sets.solving.pinning import pins
 from jaxte.sets.solving.solve import (
     simplify_domain,
     solve_linear_equations,
@@ -125,6 +129,22 @@ def test_fewer_candidates_are_kept() -> None:
     y, k, a = Axis("y", 0, 3), Axis("k", 0, 100), Axis("a", 0, 300)
     found = simplify_domain(Domain([y, k], [2 * y + 3 * k == a]))
     assert found.new.variables == ()
+
+
+def test_what_is_pinned_is_looked_for_once_in_each_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``i == 6 * a + 2 * b + c`` by ranges alone: ``a`` and ``b`` are pinned in either order, beginning with each."""
+    i, c = Axis("i", 0, 36), Axis("c", 0, 2)
+    a, b = Axis("a", 0, 9), Axis("b", 0, 9)
+    asked = list[tuple[object, ...]]()
+
+    def counted(variables: tuple[Expr, ...], forms: list[Linear]) -> Iterator[tuple[Expr, Linear]]:
+        asked.append((*variables, *(form.key for form in forms)))
+        return pins(variables, forms)
+
+    monkeypatch.setattr(pinning, "pins", counted)
+    found = simplify_domain(Domain([i, a, b, c], [i == 6 * a + 2 * b + c, b < 3, i // 3 == a + b]))
+    assert found is not None and len(asked) > 1
+    assert len(set(asked)) == len(asked)
 
 
 def test_band_is_deskewed() -> None:

@@ -6,6 +6,8 @@ Index expressions found in arrays of positions: affine, around the end of an axi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Expr, Read, Reduce, as_expr
 from jaxte.lang.limits import TABLE
 from jaxte.lang.operators import COMPARISONS, MAXIMUM, MINIMUM
 from jaxte.lang.walk import postorder
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.intervals import decide, reach
 
 
@@ -70,6 +72,7 @@ def decided(condition: Expr) -> Expr:
     return condition if holds is None else TRUE if holds else FALSE
 
 
+@lru_cache(maxsize=4096)  # what is composed of views has the indices of these
 def _is_position(expr: Expr) -> bool:
     return (
         expr.weak
@@ -85,22 +88,18 @@ def replaced(body: Expr, table: Mapping[Axis, Expr]) -> Expr:
         if node in memo:
             continue
         children = [memo[child] for child in node.children]
-        same = all(new is old for new, old in zip(children, node.children, strict=True))
+        same = all(map(is_, children, node.children))
         memo[node] = node if same else _rebuilt(node, children)
     return memo[body]
 
 
 def _rebuilt(node: Expr, children: list[Expr]) -> Expr:
     if isinstance(node, Read):
-        return Read(node.tensor, [_normal(i) for i in children])
+        return Read(node.tensor, [normal(i) if _is_position(i) else i for i in children])
     match division(node):
         case Division(_, int() as divisor) as found if _is_position(node):
             return (quotient if isinstance(found, Quotient) else remainder)(children[0], divisor)
     return decided(node.rebuild(children))
-
-
-def _normal(index: Expr) -> Expr:
-    return from_linear(linear(index)) if _is_position(index) else index
 
 
 def positions_in(array: Any, i: Sequence[Any], extent: int) -> Expr | None:

@@ -10,7 +10,7 @@ from math import prod
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lang.graphs import among
+from jaxte.lang.graphs import among, ordered
 from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, MOST_PARTS
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
@@ -48,6 +48,7 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
     found = _windows_read_again(order, returned) | _repeated(order) | _summed_in_blocks(order)
     found |= _operands_of_several(order) | _of_differences_in_common(order) | _summed_term_by_term(order)
     rows: set[Tensor] = set()
+    leads: dict[Tensor, bool] = {}
     for reader in order:
         if not isinstance(reader, Compute):
             continue
@@ -56,7 +57,8 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
         mixed = cache(
             partial(mixed_axes, reader.body)
         )  # for a body that reads many tensors, once for all of them
-        found |= _stencils_read_by_way_of_cheap_ones(reader) - padded.keys()
+        if _leads_to_stencils(reader, leads):
+            found |= _stencils_read_by_way_of_cheap_ones(reader) - padded.keys()
         for tensor, reads in by_tensor(reader.body).items():
             if not isinstance(tensor, Compute):
                 continue
@@ -93,6 +95,32 @@ def _not_cheap(order: Sequence[Tensor], found: Set[Tensor], rows: Set[Tensor]) -
     return frozenset(kept)
 
 
+def _leads_to_stencils(reader: Compute, known: dict[Tensor, bool]) -> bool:
+    """Whether stencils with zeros around what they read are among what ``reader`` reads, by way of cheap ones too; most programs have none.
+
+    Args:
+        known: of tensors that were asked of before, whether they are such stencils or lead to one.
+    """
+
+    def below(tensor: Tensor) -> tuple[Tensor, ...]:
+        return () if tensor in known or not isinstance(tensor, Compute) else _read_if_cheap(tensor)
+
+    for tensor in ordered(reader.inputs, below):
+        if tensor not in known:
+            is_stencil = isinstance(tensor, Compute) and _is_stencil(tensor)
+            known[tensor] = is_stencil or any(known[t] for t in below(tensor))
+    return any(known[t] for t in reader.inputs)
+
+
+def _read_if_cheap(tensor: Compute) -> tuple[Tensor, ...]:
+    return tensor.inputs if is_cheap(tensor.body) else ()
+
+
+def _is_stencil(tensor: Compute) -> bool:
+    """Whether ``tensor`` takes more than a few operations on what is read with zeros around it."""
+    return not is_cheap(tensor.body) and bool(paddings(tensor.body))
+
+
 def _stencils_read_by_way_of_cheap_ones(reader: Compute) -> set[Tensor]:
     """Stencils with zeros around what they read that ``reader`` reads at several places, if what is fused with it is counted.
 
@@ -109,7 +137,7 @@ def _stencils_read_by_way_of_cheap_ones(reader: Compute) -> set[Tensor]:
                     places[read.tensor].add(own)
                     waiting.append((read.tensor, own))
     several = (t for t, own in places.items() if isinstance(t, Compute) and len(own) > 1)
-    return {t for t in several if not is_cheap(t.body) and paddings(t.body)}
+    return {t for t in several if _is_stencil(t)}
 
 
 def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:

@@ -224,7 +224,9 @@ def _is_affine(index: Expr) -> bool:
     return all(isinstance(atom, Axis) or len(dims_of(atom)) < 2 for atom in linear(index).terms)
 
 
+@lru_cache(maxsize=1024)
 def is_cheap(body: Expr) -> bool:
+    """Whether an element takes a few operations and no loop."""
     return calls_in(body) <= _CHEAP_CALLS and not has_loops(body)
 
 
@@ -234,6 +236,7 @@ def calls_in(body: Expr) -> int:
     return len([node for node in postorder(body) if isinstance(node, Call) and not node.weak])
 
 
+@lru_cache(maxsize=1024)
 def has_loops(body: Expr) -> bool:
     """Whether an element takes a sum, or a function that is a loop itself."""
     return body.reduces or bool(expensive_calls([body]))

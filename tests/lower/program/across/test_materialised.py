@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lower.program.across import materialised as rules
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.tensors.structure import topological_order
 
@@ -163,6 +164,31 @@ def test_stencils_read_at_several_places_by_way_of_cheap_ones_are_arrays(
     assert counted["flops"] < most * expected["flops"]
     assert counted["bytes accessed"] < 0.75 * expected["bytes accessed"]
     np.testing.assert_allclose(ours(y)[1], theirs(y)[1], rtol=1e-5, atol=1e-5)
+
+
+def test_places_by_way_of_cheap_ones_are_followed_where_they_lead_to_a_stencil(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What each of many cheap tensors reads by way of the others is not walked where none of it has zeros around what it reads."""
+    u = te.placeholder((40,), name="u")
+    followed, follow = list[str](), rules._stencils_read_by_way_of_cheap_ones
+    monkeypatch.setattr(
+        rules,
+        "_stencils_read_by_way_of_cheap_ones",
+        lambda reader: followed.append(reader.name) or follow(reader),
+    )
+
+    def chain(first: te.Tensor) -> list[te.Tensor]:
+        made = [first]
+        for n in range(8):
+            made.append(te.compute(first.shape, lambda i, t=made[-1]: t[i] + u[i], f"t{n}"))
+        return made
+
+    materialised(chain(te.compute((40,), lambda i: te.sin(u[i]) * te.exp(u[i]), "t")), frozenset())
+    assert followed == []
+    inside = lambda i: te.select(i > 0, u[i - 1] ** 3, 0.0) * te.sin(u[i]) + u[i] ** 2  # noqa: E731
+    materialised(chain(te.compute((40,), lambda i: inside(i), "t")), frozenset())
+    assert followed == [f"t{n}" for n in range(8)]
 
 
 def test_stencils_read_by_way_of_cheap_ones_of_sizes_known_later(rng: np.random.Generator) -> None:
