@@ -205,6 +205,8 @@ def _gains(read: Read, alone: dict[int, Axis], node: Reduce) -> bool:
         return False
     costs = intermediates()
     whole = prod(map(extent, (*free_axes(node), *node.axes)))
+    if not whole:
+        return False  # a sum of no points
     kept = prod(e for n, e in enumerate(shape) if n not in alone and isinstance(e, int))
     first = prod(e for e in shape if isinstance(e, int)) + kept * costs.element + costs.loop
     return whole >= MARGIN * (first + whole / prod(extent(a) for a in alone.values()))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjuncts
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, alternatives, call, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import PLACES
 from jaxte.lang.operators import AND, NOT, OR, SELECT
-from jaxte.lang.walk import nodes_outside, postorder
+from jaxte.lang.walk import nodes_outside, postorder, reads_of
 
 Context = tuple[Read, tuple[Axis, ...], tuple[Expr, ...]]
 _LOGICAL = (AND, OR, NOT)
@@ -34,17 +34,20 @@ def contexts(axes: Sequence[Axis], body: Expr, targets: set[Read]) -> list[Conte
             continue
         seen.add((node, scope, conditions))
         if len(seen) > PLACES:
-            known = _common(axes, body, lambda held: filter(_says_of_positions, held))
+            known = _common(axes, body, _below_and_beside, lambda held: filter(_says_of_positions, held))
             return [(r, tuple(known[r][0]), tuple(known[r][1])) for r in targets if r in known]
         if isinstance(node, Read) and node in targets:
             found[node, scope, conditions] = None
-        for child, own, held in _below(node):
+        for child, own, held in _below_and_beside(node):
             told = [c for c in held if chosen or _says_of_positions(c)]
             stack.append((child, (*scope, *own), _extended(conditions, told)))
     return list(found)
 
 
-def _below(node: Expr) -> list[tuple[Expr, tuple[Axis, ...], tuple[Expr, ...]]]:
+_Below = tuple[Expr, tuple[Axis, ...], tuple[Expr, ...]]
+
+
+def _below(node: Expr) -> list[_Below]:
     """The children of ``node``, each with the axes that it is in the scope of there, and the conditions under which it is evaluated."""
     match node:
         case Call(op, (test, taken, other)) if op is SELECT:
@@ -52,6 +55,19 @@ def _below(node: Expr) -> list[tuple[Expr, tuple[Axis, ...], tuple[Expr, ...]]]:
         case Reduce(_, exprs, own, where):
             return [(where, own, tuple([a.condition for a in own])), *[(e, own, (where,)) for e in exprs]]
     return [(child, (), ()) for child in node.children]
+
+
+def _below_and_beside(node: Expr) -> list[_Below]:
+    """As :func:`_below`, and an operand of ``&`` where those beside it that are on positions alone hold, one of ``|`` where they do not.
+
+    Whatever is read elsewhere, they decide. Nothing may be simplified by such conditions: two operands would each leave out the other.
+    """
+    if not (isinstance(node, Call) and node.op in (AND, OR)):
+        return _below(node)
+    parts = conjuncts(node) if node.op is AND else alternatives(node)
+    plain = [part for part in parts if not reads_of(part)]
+    told = plain if node.op is AND else [call(NOT, part) for part in plain]
+    return [(child, (), tuple(told) if reads_of(child) else ()) for child in node.children]
 
 
 def _says_of_positions(condition: Expr) -> bool:
@@ -69,7 +85,10 @@ def _extended(conditions: tuple[Expr, ...], more: Iterable[Expr]) -> tuple[Expr,
 
 
 def _common(
-    axes: Sequence[Axis], body: Expr, told: Callable[[Iterable[Expr]], Iterable[Expr]]
+    axes: Sequence[Axis],
+    body: Expr,
+    below: Callable[[Expr], list[_Below]],
+    told: Callable[[Iterable[Expr]], Iterable[Expr]],
 ) -> dict[Expr, tuple[dict[Axis, None], dict[Expr, None]]]:
     """The axes and what is ``told`` of the conditions that all places have where a node stands.
 
@@ -80,7 +99,7 @@ def _common(
         if node not in known:
             continue
         scope, conditions = known[node]
-        for child, own, held in _below(node):
+        for child, own, held in below(node):
             inner, more = scope | dict.fromkeys(own), conditions | dict.fromkeys(told(held))
             if child in known:
                 before, others = known[child]
@@ -93,5 +112,5 @@ def guards_of(body: Expr, nodes: set[Expr]) -> dict[Expr, list[Expr]]:
     """The conditions common to every place where each of ``nodes`` stands."""
     if not nodes:
         return {}
-    known = _common((), body, lambda held: [part for c in held for part in conjuncts(c)])
+    known = _common((), body, _below, lambda held: [part for c in held for part in conjuncts(c)])
     return {node: list(conditions) for node, (_, conditions) in known.items() if node in nodes}
