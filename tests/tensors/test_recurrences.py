@@ -139,7 +139,7 @@ def test_positions_that_may_not_be_known_yet_are_refused():
     )
     _refused(
         te.DefinitionError,
-        "a fixed number of positions before",
+        r"h reads h\[places\[t\], i\]: along t a recurrence reads its tensors a fixed number of positions before",
         lambda: te.recurrence((6, 4), lambda h, t, i: te.select(t > 0, h[places[t], i], 0.0), init=0.0),
     )
 

@@ -15,6 +15,7 @@ from jaxte.frontends.loops.numpy_rules import is_in_rows, strides_of
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.values import Block, is_static
 from jaxte.lang import dtypes
+from jaxte.lang.checks import counted
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.intervals import reach
@@ -33,7 +34,10 @@ class Elements(Expressions):
                 return base[place]
             base = self.listed(base, node.value)
         if not isinstance(base, (Variable, Block)):
-            raise self.fault(node.value, "only arrays and shapes are indexed")
+            shown = ast.unparse(node.value)
+            raise self.fault(
+                node.value, f"{shown} is no array, and only arrays, lists and shapes have elements"
+            )
         entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         return self.taken(base, entries, node)
 
@@ -121,7 +125,7 @@ class Elements(Expressions):
         own = [e for e in entries if not (isinstance(e, ast.Constant) and e.value in (None, ...))]
         missing: list[ast.expr] = [ast.Slice() for _ in range(rank - len(own))]
         if len(own) > rank:
-            raise self.fault(node, f"{len(own)} indices for {rank} axes")
+            raise self.fault(node, _too_many(node, len(own), rank))
         found: list[ast.expr] = []
         for entry in entries:
             if isinstance(entry, ast.Constant) and entry.value is ...:
@@ -177,6 +181,15 @@ class Elements(Expressions):
             return first, step, normal((stop - first + (step - 1)) // step)
         first, stop = end(node.lower, extent - 1), end(node.upper, as_expr(-1))
         return first, step, normal((first - stop + (-step - 1)) // -step)
+
+
+def _too_many(node: ast.AST, count: int, rank: int) -> str:
+    """What is wrong with more indices than axes."""
+    shown = ast.unparse(node.value) if isinstance(node, ast.Subscript) else "the array"
+    if not rank:
+        return f"{shown} is a number, which has no elements; leave the index out"
+    given, own = counted(count, "index", "indices"), counted(rank, "axis", "axes")
+    return f"{given} for the {own} of {shown}; give one for each axis"
 
 
 def _cut(strides: Sequence[Expr], places: Sequence[Any]) -> tuple[Expr, ...]:

@@ -96,7 +96,12 @@ class Names(Buffers):
         name, names = target.id, self.frame.names
         key = self.frame.key(name)
         if isinstance(value, Allocation):
-            names[name] = self.made((*key, target.lineno, target.col_offset), name, value, target)
+            own = names.get(name)
+            if isinstance(own, Variable) and self._is_filled_anew(own, value):
+                own.lies(value.in_rows)
+                self._fill(own, value.fill, target)
+            else:
+                names[name] = self.made((*key, target.lineno, target.col_offset), name, value, target)
             return
         if isinstance(value, Variable) and not value.shape:
             value = self.read(value, (), node)
@@ -201,11 +206,26 @@ class Names(Buffers):
         own = self.recorder.variable(self._free(key, shape, name), name, shape, kind, home=self.home(name))
         own.is_known()
         own.lies(value.in_rows)
-        if value.fill is not None:
-            span = self.frame.text.span(node)
-            fill = value.fill
-            self.over([as_expr(e) for e in shape], lambda at: self.recorder.assign(own, at, fill, span))
+        self._fill(own, value.fill, node)
         return own
+
+    def _is_filled_anew(self, variable: Variable, value: Allocation) -> bool:
+        """Whether ``value``, made within a loop or an ``if``, may be written into ``variable``, which no other name stands for.
+
+        One of np.empty may not: what is read before it is written is an error, and not what the array held before.
+        """
+        within = self.recorder.depth > self.frame.base and value.fill is not None
+        dtype = value.dtype or self.default
+        return (
+            within and dtype == variable.dtype and self._is_own(variable, [as_expr(e) for e in value.shape])
+        )
+
+    def _fill(self, variable: Variable, number: Any, node: ast.AST) -> None:
+        """Writes ``number`` to all of ``variable``; nothing where it is None."""
+        if number is not None:
+            span = self.frame.text.span(node)
+            extents = [as_expr(e) for e in variable.shape]
+            self.over(extents, lambda at: self.recorder.assign(variable, at, number, span))
 
     def _free(
         self, key: tuple[object, ...], shape: Sequence[Any], name: str, value: Block | None = None

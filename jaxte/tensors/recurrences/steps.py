@@ -236,7 +236,11 @@ class _Reading:
         between = making.between if self.nest is None else (*making.between, *self.nest.between)
         body = at_clock(with_bodies(body, between, making.clock), within, making.clock)
         body = with_lags(body, making.group, making.clock, making.so_far)
-        value = rewrite(substitute(body, making.starts.choices(body)), self._node)
+        body = substitute(body, making.starts.choices(body))
+        for read in reads_of(body):  # as they were written: rows of what their indices read are not taken yet
+            if read.tensor in making.group.numbers:
+                self._lag(read)
+        value = rewrite(body, self._node)
         return substitute(value, {making.clock: Read(making.now, ())})
 
     def _lag(self, read: Read) -> int:
