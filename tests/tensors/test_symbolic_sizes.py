@@ -338,3 +338,46 @@ def test_parts_that_fit_for_all_but_the_smallest_size_say_what_to_state() -> Non
         x = np.arange(1, n + 1, dtype="float32")
         at = (2 * np.arange(n // 2)[:, None] + np.arange(3)) % n
         np.testing.assert_allclose(exported.call(x), (x[at] ** 2).sum(1))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("suffix", [False, True])
+@pytest.mark.parametrize("values", ["elements", "ones", "maxima"])
+def test_sums_up_to_positions_that_may_all_be_outside(values: str, suffix: bool, size: int) -> None:
+    n = te.var("n")
+    x = te.placeholder((n,), name="x")
+    k = over(n)
+
+    def body(i: Any) -> Any:
+        where = k >= i + 3 if suffix else k < i - 3
+        if values == "maxima":
+            return te.maximum(te.max(x[k], axis=k, where=where), -9.0)
+        return te.sum(x[k] if values == "elements" else 1.0, axis=k, where=where) * x[i]
+
+    y = te.compute((n,), body, "y")
+    a = np.cos(np.arange(size, dtype="float32"))
+    f = te.function([x], y)
+    np.testing.assert_allclose(f(a), te.interpret(y, {x: a}), rtol=1e-5)
+    i, j = np.ogrid[:size, :size]
+    there = j >= i + 3 if suffix else j < i - 3
+    if values == "maxima":
+        best = np.where(there, a, -10.0).argmax(axis=1)
+        expected = np.bincount(best[there.any(axis=1)], minlength=size)
+    elif values == "ones":
+        expected = there.sum(axis=1)
+    else:
+        expected = there @ a + a @ there
+    np.testing.assert_allclose(jax.grad(lambda a: f(a).sum())(a), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 6, 9])
+def test_elements_that_an_end_is_met_at_are_counted_from_none(size: int) -> None:
+    """Of ``n`` positions held below 6, ``n - 6`` are held where there are so many, and none otherwise."""
+    n = te.var("n")
+    x, z = te.placeholder((6,), name="x"), te.placeholder((n,), name="z")
+    k = over(n)
+    f = te.function([x, z], te.compute((n,), lambda i: te.sum(x[te.minimum(k, 5)], axis=k) * z[i], "y"))
+    b = np.arange(size) + 1.0
+    expected = np.bincount(np.minimum(np.arange(size), 5), minlength=6) * b.sum()
+    found = jax.grad(lambda a: f(a, jnp.asarray(b, "float32")).sum())(jnp.ones(6))
+    np.testing.assert_allclose(found, expected)

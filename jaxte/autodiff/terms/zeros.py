@@ -30,7 +30,7 @@ from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, subst
 from jaxte.sets.conditions import tidy
 from jaxte.sets.digits import Number, at_digits, number_of
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.intervals import extent_of
+from jaxte.sets.intervals import extent_of, may_be_negative
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain
@@ -265,5 +265,8 @@ def _may_leave(where: Expr) -> Callable[[Expr, bool], bool]:
 
 
 def _count(axis: Axis) -> Expr:
+    """How many values an axis takes: none where its end lies before its beginning, for small sizes."""
     extent = axis.extent
-    return Const(float(extent.value)) if isinstance(extent, Const) else extent  # type: ignore[arg-type]
+    if isinstance(extent, Const):
+        return Const(float(extent.value))  # type: ignore[arg-type]
+    return call(MAXIMUM, extent, 0) if may_be_negative(extent) else extent

@@ -131,8 +131,10 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     if node.reducer.name == "sum" and not askew:
         return node  # sums over windows have steps of their own
     body = Rewriting(split, found, {})(element)
-    first = max(reads_of(body), key=lambda r: len(free_axes(r)))  # whose order the elements have
-    met = [a for index in first.indices for a in free_axes(index)]
+    reads = sorted(reads_of(body), key=lambda r: -len(free_axes(r)))  # of positions alone there may be none
+    met = [
+        a for first in reads[:1] for index in first.indices for a in free_axes(index)
+    ]  # in the first one's order
     order = sorted(found.order, key=lambda c: place_of(c.axis, met) if among(c.axis, met) else len(met))
     places = [c.axis for c in order]
     if not set(free_axes(body)) <= set(places) or not reads_inside(places, body):

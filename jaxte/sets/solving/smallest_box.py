@@ -81,6 +81,8 @@ def _smallest(domain: Domain, budget: Budget, most_open: int) -> DomainTransform
         if best is None or rank < best[0]:
             best = rank, _boxed(domain, found, box, values, conditions, outer, divisions.table)
     if best is None and choices:
+        if all(own is not None for _, own in all_ranges(domain)):
+            raise Exhausted  # the ends are choices among sizes
         raise DefinitionError(f"{domain!r} is unbounded; give every variable a range")
     return best[1] if best is not None else None
 

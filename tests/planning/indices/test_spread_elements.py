@@ -136,3 +136,10 @@ def test_slopes_beyond_what_the_tensor_has(rng: np.random.Generator) -> None:
     head = rng.normal(size=(64, 155)).astype("float32")
     found, expected = (jax.vjp(f, x)[1](head)[0] for f in (te.function(build), plain))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_extrema_of_functions_of_positions_alone() -> None:
+    k = te.reduce_axis((0, 40), "k")
+    y = te.compute((50,), lambda i: te.max(te.sin(te.cast(i + k, "float32")), axis=k), "y")
+    expected = np.sin(np.arange(50)[:, None] + np.arange(40)).max(axis=1)
+    np.testing.assert_allclose(te.evaluate(y, {}), expected, rtol=1e-5)

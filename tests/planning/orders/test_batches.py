@@ -87,8 +87,12 @@ def test_sizes_that_are_symbols() -> None:
 
 @pytest.mark.parametrize("empty", ["batch", "window", "positions"])
 def test_a_sum_over_no_points_is_zero(empty: str) -> None:
-    batch, taps, places = (0 if empty == name else n for name, n in [("batch", 5), ("window", 3), ("positions", 4)])
+    batch, taps, places = (
+        0 if empty == name else n for name, n in [("batch", 5), ("window", 3), ("positions", 4)]
+    )
     x = te.placeholder((6, batch), name="x")
     k, n = te.reduce_axis((0, taps), "k"), te.reduce_axis((0, batch), "n")
     y = te.compute((places,), lambda i: te.sum(x[i + k, n], axis=[k, n]), "y")
-    np.testing.assert_array_equal(te.evaluate(y, {x: np.ones((6, batch), "float32")}), np.full(places, taps * batch))
+    np.testing.assert_array_equal(
+        te.evaluate(y, {x: np.ones((6, batch), "float32")}), np.full(places, taps * batch)
+    )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import jaxte as te
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Expr, Var, as_expr
 from jaxte.sets.affine import Linear
@@ -188,3 +189,12 @@ def test_errors_name_the_remedy() -> None:
         Domain([x], [], {x: 5})
     with pytest.raises(DefinitionError, match="predicate"):
         Domain([x], [x + 1], {x: (0, 5)})
+
+
+def test_a_domain_whose_ends_are_choices_among_sizes_stays_as_it_is():
+    n = te.var("n", at_least=4)
+    v = te.reduce_axis((0, n), "v")
+    conditions = [(v + 1) % 2 == 0, (v + 1) // 2 < 4]
+    found = simplify_domain(Domain([v], conditions))
+    assert not found.solved
+    assert found.old_to_new[v] is v

@@ -30,13 +30,14 @@ from jaxte.lang.expr import (
     conjuncts,
 )
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.operators import SELECT
+from jaxte.lang.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.lower.code.spec import Array, Finish, Refusal, array, over_all
 from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import nonnegative_forms
+from jaxte.sets.intervals import may_be_negative
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.reducers import builtin_reducer, wide_dtype, wide_recurrence
 
@@ -239,8 +240,16 @@ def _place(pair: Pair, position: int) -> tuple[Scan, Axis] | None:
     lo, hi = _most(first, ZERO), _least(end, size)
     if lo is None or hi is None or (isinstance(empty := normal(hi - lo), Const) and int(empty) <= 0):
         return None
-    part = Axis(i.name, normal(j.lo + lo), normal(j.lo + hi), reduction=True)
     before, behind = normal(lo - first), normal(end - hi)
+    if may_be_negative(
+        normal(hi - lo)
+    ):  # a bound that is further away than there are positions: all are outside
+        least = call(MINIMUM, lo, hi)
+        if pair.suffix:
+            lo, behind = least, behind + least - lo
+        else:
+            hi, before = call(MAXIMUM, lo, hi), least - first
+    part = Axis(i.name, normal(j.lo + lo), normal(j.lo + hi), reduction=True)
     start = normal(c - first)
     whole = start is ZERO and normal(end - first) is normal(length)
     scan = Scan(position, (before, behind), None if whole else start, length, pair.suffix, pair.sign < 0)
