@@ -159,3 +159,15 @@ def test_sums_products_and_extrema_of_what_is_not_negative() -> None:
         "of none": (-np.inf, np.inf),
         "some": (-np.inf, np.inf),
     }
+
+
+def test_integers_that_are_read_outside_are_zero_and_not_in_the_range() -> None:
+    """A table of positions from 2 to 4 that is asked beyond its end: 0 - 2 is no position."""
+    x, j = te.placeholder((3,), name="x"), te.placeholder((5,), "int32", name="j")
+    table = te.compute((4,), lambda t: te.minimum(te.maximum(j[t], 2), 4), "table")
+    y = te.compute((5,), lambda b: x[table[j[b]] - 2], "y")
+    low, high = value_range(y.body.indices[0])
+    assert (low, high) == (-2, 2)
+    feeds = {x: np.float32([10, 20, 30]), j: np.int32([2, 7, 3, -1, 0])}
+    np.testing.assert_array_equal(te.evaluate(y, feeds), te.interpret(y, feeds))
+    assert np.isnan(te.evaluate(y, feeds)).sum() == 2

@@ -57,6 +57,12 @@ def apart(x: Tensor, h: Tensor) -> Compute:
     return te.compute((3, 8, 10), lambda c, k, q: te.sum(x[b, c, 2 * k + i, 9 - q + j] * h[b, i, j, c], [b, i, j]), "r")  # fmt: skip
 
 
+def upwards(x: Tensor, h: Tensor) -> Compute:
+    """Shifts of rows that are counted from the last one."""
+    i, j, c = axis(20, "i"), axis(22, "j"), axis(3, "c")
+    return te.compute((9, 11), lambda k, q: te.sum(x[8 - k + i, j + q, c] * h[i, j, c], [i, j, c]), "r")
+
+
 def volumes(x: Tensor, h: Tensor) -> Compute:
     i, j, m = axis(8, "i"), axis(7, "j"), axis(9, "m")
     return te.compute((5, 4, 6), lambda k, q, n: te.sum(x[i + k, j + q, m + n] * h[i, j, m], [i, j, m]), "r")
@@ -70,6 +76,7 @@ CASES: dict[str, tuple[Callable[..., Compute], list[tuple[int, ...]], str]] = {
         (mirrored, [(22, 24), (10, 11)], ROWS),
         (correlation, [(28, 32, 3), (20, 22, 3)], STACKS),
         (apart, [(2, 3, 28, 24), (2, 14, 15, 3)], STACKS),
+        (upwards, [(28, 32, 3), (20, 22, 3)], STACKS),
         (volumes, [(12, 10, 14), (8, 7, 9)], STACKS),
     )
 }
