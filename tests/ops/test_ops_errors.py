@@ -39,6 +39,8 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "winograd image": (lambda: ops.conv2d_winograd_without_weight_transform(tensor(1, 4, 2, 6), tensor(4, 4, 8, 4), 2), "is smaller than a kernel of 3 by 3"),
     "slices without steps": (lambda: ops.strided_slice(X, (0,), (2,), (0,)), r"strided_slice: strides=\(0,\); give positive or negative strides"),
     "slices of one axis": (lambda: ops.strided_slice(X, (0, 1), (2, 2), axes=(1, -2)), r"strided_slice: axis=\(1, -2\) names an axis twice"),
+    "fractional strides": (lambda: ops.max_pool2d(IMAGE, 2, strides=1.5), r"max_pool2d: strides=1\.5: give a Python integer"),
+    "fractional padding": (lambda: ops.max_pool2d(IMAGE, 2, padding=(1, 0.5)), r"max_pool2d: padding=0\.5: give a Python integer"),
     "resize method": (lambda: ops.resize(IMAGE, 3, "linear"), "resize: method='linear'; give one of 'nearest', 'bilinear', 'bicubic'"),
     "resize align": (lambda: ops.resize(IMAGE, 3, align="corners"), "align='corners'; give one of 'half_pixel'"),
     "resize size": (lambda: ops.resize(IMAGE, (3, 0)), r"resize: size=0: give at least 1"),

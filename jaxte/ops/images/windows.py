@@ -98,10 +98,14 @@ def windows(
 
 def per_axis(value: Any, count: int, what: str, least: int = 1) -> list[int]:
     """An integer of at least ``least`` for each axis, from one for all or a sequence."""
-    listed = [value] * count if hasattr(value, "__index__") else list(value)
+    listed = list(value) if _is_several(value) else [value] * count
     if len(listed) != count:
         raise ShapeError(f"{what}={value!r}; give one number, or {count} of them")
     return [static_int(v, what, least) for v in listed]
+
+
+def _is_several(value: Any) -> bool:
+    return hasattr(value, "__iter__") and not hasattr(value, "__index__")
 
 
 def paddings(
@@ -116,8 +120,8 @@ def paddings(
                 f"te.ops.{name}: padding={padding!r}; give 'SAME', 'VALID', numbers or pairs of numbers"
             )
         return [_same(e, k, s, name) for e, k, s in zip(shape, spans, strides, strict=True)]
-    listed = [padding] * len(shape) if hasattr(padding, "__index__") else list(padding)
-    pairs = [(p, p) if hasattr(p, "__index__") else tuple(p) for p in listed]
+    listed = list(padding) if _is_several(padding) else [padding] * len(shape)
+    pairs = [tuple(p) if _is_several(p) else (p, p) for p in listed]
     if len(pairs) != len(shape) or any(len(p) != 2 for p in pairs):
         raise ShapeError(
             f"te.ops.{name}: padding={padding!r}; give a number, one for each of the {len(shape)} spatial axes, or a pair "
