@@ -272,3 +272,17 @@ def test_a_sum_of_sums() -> None:
         "y",
     )
     assert str(planned([y])[0].body) == "sum(x[i + k] ** 2 for k in [0, 9))"
+
+
+def test_what_a_condition_leaves_out_is_not_divided_by() -> None:
+    """A difference of quotients that stand where their divisor is not zero."""
+    x, v = te.placeholder((64,), name="x"), te.placeholder((64,), name="v")
+    k = te.reduce_axis((0, 64), "k")
+    sums = te.compute((64,), lambda i: te.sum(x[k], axis=k, where=k <= i), "sums")
+
+    def body(i: te.Axis) -> te.Expr:
+        return te.select(i >= 2, sums[i] / v[i], 0.0) - te.select(i >= 2, sums[i - 2] / v[i], 0.0)
+
+    y = te.compute((64,), body, "y")
+    feeds = {x: np.sin(np.arange(64, dtype="float32")), v: np.arange(64, dtype="float32") // 2}
+    np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-4, atol=1e-5)

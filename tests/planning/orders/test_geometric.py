@@ -98,6 +98,7 @@ def test_operations(rng: np.random.Generator) -> None:
         lambda x, t, s: te.sum(0.9 ** (t - s) * x[s], s, where=s < t),  # the first is none
         lambda x, t, s: te.sum(0.9 ** (t + s) * x[s], s, where=s <= t),
         lambda x, t, s: te.sum(te.exp(-((t - s) ** 2) * 0.1) * x[s], s, where=s <= t),
+        lambda x, t, s: te.sum(te.exp(1.0 / (t - s + 1)) * x[s], s, where=s <= t),
         lambda x, t, s: te.sum(0.9 ** (t - s) * x[s], s),
         lambda x, t, s: te.sum(0.9 ** (t - s) * x[s], s, where=(s <= t) & (s > t - 9)),
         lambda x, t, s: te.max(0.9 ** (t - s) * x[s], s, where=s <= t),
