@@ -116,6 +116,8 @@ LAYERS = (
     "planning.chains.alike",
     "planning.chains.found",
     "planning.chains.extents",
+    "planning.chains.values",
+    "planning.chains.kept",
     "planning.chains.made",
     "planning.chains.rolled",
     "planning.chains",

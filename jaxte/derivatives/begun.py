@@ -13,25 +13,48 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 
-from jaxte.algebra.sums import addends
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, conjunction, conjuncts
-from jaxte.lang.graphs import among, reached
-from jaxte.lang.operators import ADD, SELECT
-from jaxte.lang.walk import free_axes, reads_of, substitute, with_indices
+from jaxte.algebra.sums import Signed, addends, signed_terms
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
+from jaxte.lang.graphs import among, identical, reached
+from jaxte.lang.operators import ADD, COMPARISONS, SELECT
+from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import index_stays_in
+from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.recurrences.earlier import decided, is_zero, same_condition
 from jaxte.tensors.recurrences.node import State
 from jaxte.tensors.recurrences.starts import guarded_read
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
+Equations = dict[State, Compute]
 
-def begin_with_heads(
-    equations: dict[State, Compute], places: dict[State, int], reverse: bool
-) -> dict[State, Compute]:
-    """Makes such of ``equations``, that lead back to themselves.
+
+def begun(
+    equations: Equations, places: Mapping[State, int], reverse: bool, wanted: Sequence[Tensor]
+) -> tuple[Equations, dict[State, int], dict[Tensor, Tensor]]:
+    """``equations`` that lead back to themselves as such, what is handed on among them; their places; and those of ``wanted`` that are what is handed on first.
+
+    What is handed on may choose between a state before and what stood there before the first one, where what flows into that is handed on first: it would be made
+    of the last of the adjoints else, which a loop that computes states again does not know before it ends.
+    """
+    for guarded in (True, False):
+        own, at = dict(equations), dict(places)
+        handed = _begin_with_heads(own, at, reverse, guarded)
+        firsts = _firsts_of(handed, at, wanted)
+        read = {
+            r.tensor for first in firsts.values() if isinstance(first, Compute) for r in reads_of(first.body)
+        }
+        if not guarded or read >= set(handed):
+            break
+    return own, at, firsts
+
+
+def _begin_with_heads(
+    equations: Equations, places: dict[State, int], reverse: bool, guarded: bool
+) -> Equations:
+    """Makes such of ``equations``, that lead back to themselves, ``guarded`` where reads may stay in range by conditions.
 
     What is handed on is added to them, and to ``places``, and returned with its equations.
     """
@@ -45,7 +68,7 @@ def begin_with_heads(
         parts = _Parts(own.axes[place], reverse)
         for term in addends(own.body):
             parts.take(term)
-        handed = parts.handed_on() if parts.heads and parts.later else None
+        handed = parts.handed_on(own.axes if guarded else None) if parts.heads and parts.later else None
         if handed is None:
             continue
         whole = _state_of(handed, own, places)
@@ -98,22 +121,28 @@ class _Parts:
                     return
         self.rest.append(term)
 
-    def handed_on(self) -> Expr | None:
-        """The terms that are there behind the first position, one position before them; None where something would be read out of range."""
+    def handed_on(self, axes: Sequence[Axis] | None) -> Expr | None:
+        """The terms that are there behind the first position, one position before them; None where something would be read out of range, whatever the conditions over ``axes``."""
         table: dict[Expr, Expr] = {self.axis: normal(self.axis - 1 if self.reverse else self.axis + 1)}
-        total = with_indices(substitute(_sum(self.later), table), lambda i: normal(i) if is_index(i) else i)
-        return total if all(map(self._is_known, reads_of(total))) else None
+        total = rewrite(substitute(_sum(self.later), table), _normal_positions)
+        reads = reads_of(total)
+        if not all(map(self._is_computed, reads)):
+            return None
+        if all(map(self._stays_inside, reads)):
+            return total
+        return total if axes is not None and reads_inside(axes, total) else None
 
-    def _is_known(self, read: Read) -> bool:
-        """Whether ``read`` is in range at all positions, and of none that is computed later."""
-        moving = [
-            (i, e)
-            for i, e in zip(read.indices, read.tensor.shape, strict=True)
-            if among(self.axis, free_axes(i))
-        ]
-        if not all(is_index(i) and index_stays_in(i, as_expr(e)) for i, e in moving):
-            return False
-        return not _reads_states(read.tensor) or all(i is self.axis for i, _ in moving)
+    def _moving(self, read: Read) -> list[tuple[Expr, Expr]]:
+        """The indices of ``read`` that depend on the position, and what they stay below."""
+        every = zip(read.indices, map(as_expr, read.tensor.shape), strict=True)
+        return [(i, e) for i, e in every if among(self.axis, free_axes(i))]
+
+    def _is_computed(self, read: Read) -> bool:
+        """Whether ``read`` is of no position that is computed later."""
+        return not _reads_states(read.tensor) or all(i is self.axis for i, _ in self._moving(read))
+
+    def _stays_inside(self, read: Read) -> bool:
+        return all(is_index(i) and index_stays_in(i, e) for i, e in self._moving(read))
 
     def _is_head(self, term: Expr) -> bool:
         match term:
@@ -128,6 +157,16 @@ class _Parts:
     def _is_behind(self, condition: Expr) -> bool:
         inside = self.before < self.axis.hi if self.reverse else self.before >= 0
         return same_condition(condition, inside)
+
+
+def _normal_positions(node: Expr) -> Expr:
+    """``node`` with what it compares, or reads at, in normal form."""
+    match node:
+        case Read(tensor, indices):
+            return Read(tensor, [normal(i) if is_index(i) else i for i in indices])
+        case Call(op, (a, b)) if op in COMPARISONS and is_index(a) and is_index(b):
+            return call(op, normal(a), normal(b))
+    return node
 
 
 def _reads_states(tensor: Tensor) -> bool:
@@ -163,7 +202,7 @@ def _sum(terms: Sequence[Expr]) -> Expr:
     return reduce(lambda a, b: call(ADD, a, b), terms)
 
 
-def firsts_of(
+def _firsts_of(
     handed: Mapping[State, Compute], places: Mapping[State, int], wanted: Sequence[Tensor]
 ) -> dict[Tensor, Tensor]:
     """What flows into the values that a loop begins with, where the loop backward hands it on, as reads of that."""
@@ -180,4 +219,34 @@ def _is_first_of(tensor: Compute, row: Compute, place: int) -> bool:
     if tensor.ndim != row.ndim or tensor.dtype != row.dtype:
         return False
     alike = [a.hi is b.hi for n, (a, b) in enumerate(zip(tensor.axes, row.axes, strict=True)) if n != place]
-    return all(alike) and substitute(row.body, dict(zip(row.axes, tensor.axes, strict=True))) is tensor.body
+    own = substitute(row.body, dict(zip(row.axes, tensor.axes, strict=True)))
+    return all(alike) and _are_same(_terms(own), _terms(tensor.body))
+
+
+def _terms(body: Expr) -> list[Signed]:
+    """The terms of ``body``, without choices by positions that are the same everywhere."""
+    return signed_terms(rewrite(decided(body), _normal_positions), negated=True)
+
+
+def _are_same(terms: Sequence[Signed], others: Sequence[Signed]) -> bool:
+    """Whether two sums have the same terms, in whatever order."""
+    left = [*others]
+    for term, sign in terms:
+        at = next((n for n, (other, own) in enumerate(left) if sign == own and _is_same(term, other)), None)
+        if at is None:
+            return False
+        del left[at]
+    return not left
+
+
+def _is_same(term: Expr, other: Expr) -> bool:
+    """Whether two terms are one, but for the names of what is summed over."""
+    if term is other:
+        return True
+    if not isinstance(term, Reduce) or not isinstance(other, Reduce) or term.reducer is not other.reducer:
+        return False
+    alike = identical([(a.lo, a.hi) for a in term.axes], [(a.lo, a.hi) for a in other.axes])
+    return alike and all(
+        substitute(a, dict(zip(term.axes, other.axes, strict=True))) is b
+        for a, b in zip(term.children, other.children, strict=True)
+    )

@@ -21,7 +21,7 @@ from typing import Any
 from jaxte.autodiff.sums.blocks import zero_adjoint, zeros
 from jaxte.autodiff.sums.cheap import merge
 from jaxte.autodiff.terms.guards import is_zero
-from jaxte.derivatives.begun import begin_with_heads, firsts_of
+from jaxte.derivatives.begun import begun
 from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.lang.dtypes import is_inexact
@@ -110,14 +110,12 @@ def adjoints_of(
         equations[total] = _as_compute(whole, total.name)
     places = {t: len(prefix) + group.places[n] for t, n in zip(totals, moving, strict=True)}
     wanted = [parts[t] for t in inputs if t in parts]
-    handed = begin_with_heads(equations, places, not group.reverse)
+    equations, places, firsts = begun(equations, places, not group.reverse, wanted)
     beside = _within_steps(equations, places, wanted)
     found = solved(equations, places, not group.reverse, beside)
     found |= {inner: found[state] for inner, state in beside.items()}
     found |= {own: found[state] for own, state in _equal_to(equations, wanted).items()}
-    found |= {
-        own: Rebuilt(found).parts([first])[0] for own, first in firsts_of(handed, places, wanted).items()
-    }
+    found |= {own: Rebuilt(found).parts([first])[0] for own, first in firsts.items()}
     made = Rebuilt(found).parts(wanted)
     by_input = dict(zip([t for t in inputs if t in parts], made, strict=True))
     return [by_input[t] if t in by_input else zero_adjoint(t, prefix) for t in inputs]

@@ -35,6 +35,7 @@ class Intermediates:
         rows: whether sums along rows are one loop with what they are taken of, and with what reads them, unless another sum divided that.
         within: whether what is computed for each term of a sum is one loop with it.
         chain: elements of a step up to which steps that are alike run in a loop; none do where it is 0.
+        function: operations for a function as exp is.
     """
 
     element: int = 4
@@ -44,6 +45,7 @@ class Intermediates:
     rows: bool = False
     within: bool = False
     chain: int = 512
+    function: float = 2.5
 
 
 _CHEAP = Intermediates()

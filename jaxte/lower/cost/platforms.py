@@ -20,6 +20,8 @@ from jaxte.lower.arrays.data import INTERPRETER, MOSAIC, TRITON
 from jaxte.lower.cost.paces import CPU_ASKED, CPU_PACES, Asked, Paces
 from jaxte.planning.asked import Intermediates
 
+_BYTES = 8  # of a float32 that is written and read
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -234,6 +236,7 @@ class Platform:
             self.fuses_rows,
             self.fuses_products,
             self.chain,
+            self.intermediate * self.rates.stream / (_BYTES * self.rates.transcendental),
         )
 
 

@@ -24,9 +24,11 @@ from jaxte.lang.operators import (
     SELECT,
     SUBTRACT,
 )
+from jaxte.planning.asked import intermediates
 from jaxte.planning.chains.alike import Row
 from jaxte.planning.chains.extents import Apart, Extents, extents_of, line
 from jaxte.planning.chains.found import Chain
+from jaxte.planning.chains.kept import with_values
 from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.tensors.bodies.range_checks import reads_inside
@@ -86,6 +88,7 @@ class _Making:
         numbers = list(states)
         rows = tuple(definitions[n] for n in numbers)
         group = with_products(Recurrence(tuple(states.values()), rows, (0,) * len(numbers), False))
+        group = with_values(group, intermediates())
         step_of(group)
         return {role: group.tensors[n] for n, role in enumerate(numbers)}
 

@@ -81,4 +81,4 @@ def test_gradients(name):
 @pytest.mark.parametrize("name", ["around the end", "windows"])
 def test_it_is_added_up_once(name):
     backward = te.source(te.function(CASES[name][0]), *ARGS).split("def backward")[1]
-    assert backward.count("_total = ") == 1 and backward.count("jnp.sum(") == 1
+    assert backward.count("_total = ") == 1 and not backward.count("jnp.sum(")
