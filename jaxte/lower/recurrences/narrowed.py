@@ -14,13 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import Members, among, identical
-from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lang.limits import SMALL_SHARE
+from jaxte.lang.operators import DIVIDE
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lower.cost.work import is_expensive
 from jaxte.lower.recurrences.finals import Changed, changes, is_last
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none
@@ -28,7 +32,7 @@ from jaxte.sets.intervals import known, reach
 from jaxte.tensors.recurrences.earlier import decided
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import same_extent
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute, Head, Tensor
 
 Position = tuple[int, int]
 """An axis, and where along it all reads are."""
@@ -91,12 +95,21 @@ def _boxes(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor, _B
         body = tensor.body
         if type(tensor) in _KINDS and tensor in readers and tensor not in results and tensor not in others:
             box = _box(tensor, readers[tensor])
-            if box is not None:
+            if box is not None and not _takes_known_functions(tensor, box):
                 found[tensor] = box
                 body = box.at(body)
         for read in reads_of(body):
             readers.setdefault(read.tensor, []).append(read)
     return found
+
+
+def _takes_known_functions(tensor: Compute, box: _Box) -> bool:
+    """Whether an adjoint would take functions of nearly all that the forward pass takes them of: of the whole XLA finds them computed, of a slice it does not."""
+    points, left = (prod(known(a.extent) or 1 for a in axes) for axes in (tensor.axes, box.axes))
+    if not isinstance(tensor, Adjoint) or left < (1 - SMALL_SHARE) * points:
+        return False
+    functions = [n for n in postorder(tensor.body) if is_expensive(n) and n.op is not DIVIDE]  # type: ignore[attr-defined]
+    return any(not any(isinstance(r.tensor, (Adjoint, Head)) for r in reads_of(n)) for n in functions)
 
 
 def _box(tensor: Compute, reads: Sequence[Read]) -> _Box | None:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from jaxte.algebra.product import is_zero
-from jaxte.algebra.sums import added, addends
+from jaxte.algebra.sums import Signed, added, addends, signed_terms
 from jaxte.lang.divisions import Quotient, divisions
 from jaxte.lang.expr import Axis, Call, Expr, Read, call, conjunction, conjuncts
 from jaxte.lang.limits import MOST_TERMS
@@ -129,7 +129,7 @@ _Class = tuple[int, int]  # what an axis is divided by, and the remainder
 
 def with_residues_apart(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
     """``root`` with terms that stand at the residues of one of ``axes``, all of which have one, as nested choices."""
-    terms = addends(root)
+    terms = signed_terms(root, negated=True)
     if len(terms) < 2:
         return root
     for axis in axes:
@@ -137,7 +137,8 @@ def with_residues_apart(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
         if not classes:
             continue
         parts = [
-            added([(_at(term, axis, own, scope), 1) for term in classes[own]]) for own in sorted(classes)
+            added([(_at(term, axis, own, scope), sign) for term, sign in classes[own]])
+            for own in sorted(classes)
         ]
         *first, chosen = [with_residues_apart(part, axes, scope) for part in parts]
         for residue in reversed(range(len(first))):
@@ -146,14 +147,14 @@ def with_residues_apart(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
     return root
 
 
-def _classes(terms: Sequence[Expr], axis: Axis, scope: Scope) -> dict[_Class, list[Expr]]:
+def _classes(terms: Sequence[Signed], axis: Axis, scope: Scope) -> dict[_Class, list[Signed]]:
     """The terms by the residue of ``axis`` that they stand at; nothing where that is not said, or a residue has none."""
-    own = [_class(term, axis, scope) for term in terms]
+    own = [_class(term, axis, scope) for term, _ in terms]
     bases = {c[0] for c in own if c is not None}
     if len(bases) != 1 or len(terms) > MOST_TERMS:
         return {}
     base = bases.pop()
-    everywhere = [term for term, c in zip(terms, own, strict=True) if c is None]
+    everywhere = [term for (term, _), c in zip(terms, own, strict=True) if c is None]
     found = [(base, residue) for residue in range(base)]
     if not (everywhere or all(c in own for c in found)):
         return {}

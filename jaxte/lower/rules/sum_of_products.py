@@ -14,9 +14,10 @@ from math import prod
 
 from jaxte.algebra.product import Factor, is_zero, may_spoil, product_of
 from jaxte.algebra.sums import signed_terms
+from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import FEW, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
+from jaxte.lang.limits import FEW, FEW_ELEMENTS, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
 from jaxte.lang.operators import ABS, ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.walk import postorder, reads_data, reads_of, substitute
@@ -210,7 +211,7 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     if dim is not None and fuses and not body.in_tiles and _is_beside_short(exprs, dim, job, scope):
         dim = None
     apart = _shifted(job, scope) if dim is None and fuses and not body.in_tiles else None
-    dim = _short(job, scope) if dim is None and apart is None else dim
+    dim = _short(job, scope, fuses) if dim is None and apart is None else dim
     if dim is None and not fuses and not body.in_tiles:
         apart = _plane(job, scope)
     if apart is not None:
@@ -242,22 +243,39 @@ def _is_beside_short(exprs: Sequence[Expr], dim: Axis, job: Job, scope: Scope) -
     return is_product_beside(dims, frozenset(overlaps(exprs, kept, scope, job.budget)))
 
 
-def _short(job: Job, scope: Scope) -> Axis | None:
+def _short(job: Job, scope: Scope, fuses: bool) -> Axis | None:
     """A reduced dimension of a few positions in a product that is as large as one of its factors.
 
     Such a product is no matrix product: added up position by position it is one fused loop, if no long dimension is reduced. So are sums of elements around positions that
-    are data: XLA fuses gathers at one position each, not one at an array of positions.
+    are data: XLA fuses gathers at one position each, not one at an array of positions. Where sums are calls of a library (not ``fuses``), one over a few positions
+    side by side takes as long for each as one over thirty, and products of two arrays of one shape, in pairs, 8 times as long as two slices of each.
     """
     dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
     every = frozenset().union(*dims)
     if every not in dims or any(asks_rounded(f.expr) for f in job.factors):
         return None
     for dim in job.reduced:
-        shared = all(map(is_short, job.reduced)) and any(dim in own and own != every for own in dims)
+        alike = not fuses and len(dims) > 1 and _is_side_by_side(job, dim, scope)
+        shared = all(map(is_short, job.reduced)) and any(
+            dim in own and (own != every or alike) for own in dims
+        )
         fused = shared or (len(job.factors) > 1 and _is_around_data(job, dim, scope))
         if fused and is_short(dim, min(FEW, job.budget)):
             return dim
     return None
+
+
+def _is_side_by_side(job: Job, dim: Axis, scope: Scope) -> bool:
+    """Whether the positions of ``dim`` are elements side by side in all that is multiplied, at positions that are no data, and so many that a library sums them.
+
+    Sums of 16-bit numbers are rounded once; terms would be one after the other.
+    """
+    every = dict.fromkeys(d for f in job.factors for d in scope.dims_under(f.expr))
+    if _points(list(every)) <= FEW_ELEMENTS or dtypes.width(job.dtype) < 4:
+        return False
+    reads = [r for f in job.factors for r in reads_of(f.expr)]
+    last = (r.indices and among(dim, scope.dims_under(r.indices[-1])) for r in reads)
+    return all(last) and not any(reads_data(f.expr) for f in job.factors)
 
 
 def _plane(job: Job, scope: Scope) -> Axis | None:

@@ -48,7 +48,31 @@ def swapped(x: te.Tensor, a: te.Tensor) -> te.Tensor:
     return te.compute(x.shape, element, "y")
 
 
-@pytest.mark.parametrize(("definition", "base"), [(rotated, 2), (lifted, 3), (swapped, 2)])
+def turned(x: te.Tensor, a: te.Tensor) -> te.Tensor:
+    """Pairs scaled and turned: what one of them has is subtracted."""
+
+    def element(i: te.Axis, j: te.Axis) -> te.Expr:
+        after = te.select(j % 2 == 0, x[i, te.minimum(j + 1, x.shape[1] - 1)], 0.0)
+        before = te.select(j % 2 == 1, x[i, te.maximum(j - 1, 0)], 0.0)
+        return a[i, j // 2] * x[i, j] + after - before
+
+    return te.compute(x.shape, element, "y")
+
+
+def charged(x: te.Tensor, a: te.Tensor) -> te.Tensor:
+    """What is everywhere is less what the first of three takes, and the sum of the others with a sign."""
+
+    def element(i: te.Axis, j: te.Axis) -> te.Expr:
+        first = te.select(j % 3 == 0, te.tanh(a[i, j // 3]), 0.0)
+        second = te.select(j % 3 == 1, x[i, te.maximum(j - 1, 0)], 0.0)
+        return -(first + second) + a[i, j // 3] * x[i, j]
+
+    return te.compute(x.shape, element, "y")
+
+
+@pytest.mark.parametrize(
+    ("definition", "base"), [(rotated, 2), (lifted, 3), (swapped, 2), (turned, 2), (charged, 3)]
+)
 def test_terms_that_are_everywhere_are_one_of_each_residue(
     definition: Callable[..., te.Tensor], base: int
 ) -> None:
