@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
-from jaxte.algebra.value_ranges import is_kept_within
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Scalar, as_expr
@@ -33,11 +32,12 @@ from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import signature
 from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.data.recognise import is_known_inside
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
-from jaxte.sets.intervals import at_most, constant, dims_of, extent_of, index_stays_in, known, nonnegative
-from jaxte.tensors.facts import Finite, find, values_in
+from jaxte.sets.intervals import constant, dims_of, extent_of, index_stays_in, known, nonnegative
+from jaxte.tensors.facts import Finite, find
 
 GATHER, ONE_HOT = "gather", "one-hot product"
 _MOST_ONES = 2**26  # elements of a one-hot matrix that is worth thinking of
@@ -206,7 +206,7 @@ def _unsure(limits: Sequence[Limit], arrays: Sequence[Value | None]) -> dict[Val
     return {
         a: as_expr(extent)
         for (index, own, extent), a in zip(limits, arrays, strict=True)
-        if a is not None and not (_known_inside(index, extent) if own is None else _inside(own, extent))
+        if a is not None and not (is_known_inside(index, extent) if own is None else _inside(own, extent))
     }
 
 
@@ -267,17 +267,9 @@ def _modes(kept: bool, limits: Sequence[Limit]) -> list[str]:
     """
     if all(own is not None and _inside(own, extent) for _, own, extent in limits):
         return []
-    if all(_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
+    if all(is_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
         return [IN_BOUNDS]
     return [CLIP, FILL] if kept else [FILL]
-
-
-def _known_inside(index: Expr, extent: Expr | int) -> bool:
-    """Whether facts, or how it is computed, keep a position that is data in range."""
-    stop = values_in(index.tensor) if isinstance(index, Read) else None
-    if stop is not None and at_most(linear(as_expr(stop)), as_expr(extent)):
-        return True
-    return is_kept_within(index, known(as_expr(extent)))
 
 
 def _outside(node: Read, has_data: bool) -> Scalar:

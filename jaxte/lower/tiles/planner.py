@@ -29,7 +29,8 @@ from jaxte.lower.cost.steps import TOGETHER, is_in_steps, seconds_in_steps, seco
 from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
-from jaxte.lower.forms.data.recognise import ScatterSpec, recognise_scatter
+from jaxte.lower.forms.data.recognise import recognise_scatter
+from jaxte.lower.forms.data.scatter_spec import ScatterSpec
 from jaxte.lower.tiles.band_matrices import BLOCKS, with_matrices
 from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
 from jaxte.lower.tiles.passes import (

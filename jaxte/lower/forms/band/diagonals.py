@@ -9,6 +9,10 @@ the last one:
 
     transposed     sum(P[M - s * z:N + M - s * z, z, None] * X[M - s * z:N + M - s * z] for z in range(W))
 
+Both operands are read at the same rows, so where diagonals are few and a padded array is read in the loop that pads it, their product is padded instead:
+
+    transposed     sum(jnp.pad(P[:, z, None] * X, ((s * z, M - s * z), (0, 0))) for z in range(W))
+
 XLA makes a single loop of all of it, which holds nothing in between. Blocks multiply about twice as many elements, most of them
 zeros where windows are short, but faster ones; they are better where windows are long. Sums over further axes are products of matrices,
 and no slices. Numbers of 16 bits would be rounded at each diagonal.
@@ -26,15 +30,15 @@ from collections.abc import Mapping, Sequence
 from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Expr, Read, as_expr
+from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.limits import FEWEST_DIAGONALS, LONGEST_UNROLLED, MOST_DIAGONALS
 from jaxte.lang.operators import MULTIPLY
-from jaxte.lower.arrays.elementwise import Apply, Name
+from jaxte.lower.arrays.elementwise import Apply, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Reduced
-from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Pad, Range, Reshape, Step, Transpose
+from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Pad, Range, Reshape, Spread, Step, Transpose
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lines import identifier
 from jaxte.lower.code.spec import Refusal
@@ -42,8 +46,10 @@ from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work, long_text
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, BandSpec, Dims, Part
 from jaxte.lower.forms.band.write_blocks import Assign
+from jaxte.sets.affine import normal
 
 _LOOPS = "pqrsuvw"
+_MOST_PADS = 25  # of products in one loop: beyond, comparing positions takes as long as copies of the operands with zeros around them
 _SHORTEST = 4  # bytes of the numbers that may be added one after the other
 
 
@@ -61,6 +67,7 @@ def refusal_of_slices(spec: BandSpec, facts: Platform) -> Refusal | None:
         return Refusal(f"{slices} diagonals; from {FEWEST_DIAGONALS} to {MOST_DIAGONALS} are added in a loop")
     if (
         slices <= LONGEST_UNROLLED
+        and not pads_products(spec, facts)
         and (_is_padded(spec, spec.first) or _is_padded(spec, spec.second))
         and not all(isinstance(d.array.body, Read) for d in (spec.first, spec.second))
     ):
@@ -68,6 +75,12 @@ def refusal_of_slices(spec: BandSpec, facts: Platform) -> Refusal | None:
     if min(_width(d) for d in (spec.first, spec.second)) < _SHORTEST:
         return Refusal("numbers of 16 bits are not added one after the other")
     return None
+
+
+def pads_products(spec: BandSpec, facts: Platform) -> bool:
+    """Whether zeros stand around the product on each diagonal, and not around what is multiplied."""
+    slices = prod(band.window for band in spec.bands)
+    return spec.kind == TRANSPOSED and facts.fuses_pads and slices <= _MOST_PADS
 
 
 def slices_work(spec: BandSpec, facts: Platform) -> Work:
@@ -81,7 +94,7 @@ def slices_work(spec: BandSpec, facts: Platform) -> Work:
     padded = sum(
         _width(d) * prod(d.extent(r) + sum(_zeros_around(spec, r)) for r in d.roles)
         for d in (spec.first, spec.second)
-        if _is_padded(spec, d)
+        if _is_padded(spec, d) and not pads_products(spec, facts)
     )
     slices = prod(band.window for band in spec.bands)
     met = slices * width * _behind_rows(spec, sizes)
@@ -116,15 +129,17 @@ def _order(spec: BandSpec) -> tuple[Part | Axis, ...]:
     return tuple(order)
 
 
-def slices_source(spec: BandSpec, operands: Sequence[Node], assign: Assign) -> Node:
-    """``spec`` on the nodes of ``spec.operands``; ``assign`` gives a node a name."""
+def slices_source(spec: BandSpec, operands: Sequence[Node], assign: Assign, padded: bool = False) -> Node:
+    """``spec`` on the nodes of ``spec.operands``; ``assign`` gives a node a name, and ``padded`` says that products are padded, not operands."""
     found = [
-        _operand(spec, dims, node, assign)
+        _operand(spec, dims, node, assign, padded)
         for dims, node in zip((spec.first, spec.second), operands, strict=False)
     ]
     loops = _loops(spec)
-    first, second = (_factor(spec, node, roles, loops) for node, roles in found)
-    product = Apply(MULTIPLY, (first, second))
+    first, second = (_factor(spec, node, roles, loops, padded) for node, roles in found)
+    product: Node = Apply(MULTIPLY, (first, second))
+    if padded:
+        product = _among_zeros(spec, product, loops)
     total = _side_by_side(spec, product, loops) if spec.kind == SCORES else Total(Each(product, loops))
     return spec.finish.of(total, operands[2:])
 
@@ -164,27 +179,49 @@ def _loops(spec: BandSpec) -> tuple[Loop, ...]:
     return tuple(loop(identifier(a.name), b.window) for a, b in zip(own, spec.bands, strict=True))
 
 
-def _operand(spec: BandSpec, dims: Dims, node: Node, assign: Assign) -> tuple[Node, tuple[Part | Axis, ...]]:
-    """An operand that is long enough for each slice, and its roles; those of the result are in the result's order."""
+def _among_zeros(spec: BandSpec, product: Node, loops: Sequence[Loop]) -> Node:
+    """The product on a diagonal with zeros for the columns before its first row and behind its last one; cut where rows meet no column."""
+    widths: list[tuple[Expr, Expr]] = [(ZERO, ZERO)] * len(_order(spec))
+    cut = False
+    for at, role in enumerate(_order(spec)):
+        if isinstance(role, Part):
+            band = spec.bands[role.band]
+            last = abs(band.step) * (band.window - 1)
+            start, more = (0 if band.step > 0 else last) - band.before, band.columns - band.rows
+            first = normal(band.step * loops[role.band].axis + start)
+            widths[at] = first, normal(as_expr(more) - first)
+            cut = cut or band.before > 0 or last - band.before > more
+    if not cut:
+        return apply_steps(product, [Pad(tuple(widths))])
+    return Spread(product, Typed(Number(0), product.dtype), tuple((*pair, 0) for pair in widths))
+
+
+def _operand(
+    spec: BandSpec, dims: Dims, node: Node, assign: Assign, bare: bool
+) -> tuple[Node, tuple[Part | Axis, ...]]:
+    """An operand that is long enough for each slice, or ``bare`` as it is, and its roles; those of the result are in the result's order."""
     of_result = [(r, n) for n, r in enumerate(dims.roles) if not _is_diagonal(r)]
     ordered = iter(sorted(of_result, key=lambda pair: place_of(_of_result(spec, pair[0]), _order(spec))))
     order = tuple(n if _is_diagonal(r) else next(ordered)[1] for n, r in enumerate(dims.roles))
     roles = tuple(dims.roles[n] for n in order)
     widths = tuple((as_expr(a), as_expr(b)) for a, b in (_zeros_around(spec, role) for role in roles))
     steps: list[Step] = [] if list(order) == sorted(order) else [Transpose(order)]
-    node = apply_steps(node, [*steps, Pad(widths)])
+    node = apply_steps(node, steps if bare else [*steps, Pad(widths)])
     return node if isinstance(node, Name) else assign(node), roles
 
 
-def _factor(spec: BandSpec, node: Node, roles: Sequence[Part | Axis], loops: Sequence[Loop]) -> Node:
-    """An operand at one position of each loop, with the dimensions of the result."""
+def _factor(
+    spec: BandSpec, node: Node, roles: Sequence[Part | Axis], loops: Sequence[Loop], whole: bool
+) -> Node:
+    """An operand at one position of each loop, with the dimensions of the result; ``whole`` has all of its rows."""
     entries: list[Entry] = []
     left = list(roles)  # of the operand, in the order of the result
     for role in _order(spec):
         while left and _is_diagonal(left[0]):
             entries.append(_turn(left.pop(0), loops))
         there = left and identical(_of_result(spec, left[0]), role)
-        entries.append(_entry(spec, left.pop(0), loops) if there else NEW)
+        role_there = left.pop(0) if there else None
+        entries.append(NEW if role_there is None else ALL if whole else _entry(spec, role_there, loops))
     entries += [_turn(role, loops) for role in left]
     while entries and entries[-1] is ALL:
         entries.pop()

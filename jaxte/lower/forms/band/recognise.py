@@ -48,7 +48,7 @@ from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Dry, Finish, Refusal, on_names, over_all
 from jaxte.lower.cost.work import Work
-from jaxte.lower.forms.band.diagonals import refusal_of_slices, slices_source, slices_work
+from jaxte.lower.forms.band.diagonals import pads_products, refusal_of_slices, slices_source, slices_work
 from jaxte.lower.forms.band.spec import (
     COLUMN,
     DIAGONAL,
@@ -251,7 +251,8 @@ def band_candidates(body: Body, spec: BandSpec, wanted: Wanted) -> Iterator[Cand
     yield way(body, wanted, BLOCKS, band_work(spec), spec.operands, partial(blocks, assign=body.shared))
     refusal = refusal_of_slices(spec, body.policy.facts)
     if refusal is None:
-        slices = partial(slices_source, spec, assign=body.shared)
+        padded = pads_products(spec, body.policy.facts)
+        slices = partial(slices_source, spec, assign=body.shared, padded=padded)
         yield way(body, wanted, SLICES, slices_work(spec, body.policy.facts), spec.operands, slices)
     elif refusal.reason:
         body.report.refuse(SLICES, refusal.reason)

@@ -22,7 +22,8 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import signature
-from jaxte.lower.forms.data.recognise import FORMS, ScatterSpec, recognise_scatter
+from jaxte.lower.forms.data.recognise import FORMS, recognise_scatter
+from jaxte.lower.forms.data.scatter_spec import ScatterSpec
 from jaxte.lower.forms.data.scatters import accumulated, in_order, scatter_candidates, scatter_operands
 from jaxte.lower.views.scope import Scope
 
@@ -89,7 +90,9 @@ def _taken_apart(term: Signed) -> tuple[Expr, int, list[Const]]:
 
 
 def _alike(one: ScatterSpec, other: ScatterSpec) -> bool:
-    return identical((one.shape, one.order, one.dtype), (other.shape, other.order, other.dtype))
+    return identical(
+        (one.shape, one.order, one.dtype, one.flat), (other.shape, other.order, other.dtype, other.flat)
+    )
 
 
 def _is_added(body: Body, link: Link, axes: tuple[Axis, ...], scope: Scope) -> bool:

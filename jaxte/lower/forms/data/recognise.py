@@ -10,98 +10,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from math import prod
 
 from jaxte.algebra.product import Factor, multiplied, product_of, taken_outside
+from jaxte.algebra.value_ranges import is_kept_within
 from jaxte.autodiff.sums.cheap import LongPositions, Positions
 from jaxte.lang.dtypes import is_integer
-from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts, widened
+from jaxte.lang.expr import (
+    TRUE,
+    Axis,
+    Call,
+    Expr,
+    Read,
+    Reduce,
+    as_expr,
+    call,
+    conjunction,
+    conjuncts,
+    widened,
+)
 from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.limits import FEW_POSITIONS, VECTOR
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.lower.code.spec import Array, Finish, Refusal, array, over_all
+from jaxte.lower.code.spec import Array, Refusal, array, over_all
 from jaxte.lower.cost.work import points
-from jaxte.sets.affine import Linear, from_linear, normal
+from jaxte.lower.forms.data.scatter_spec import Position, ScatterSpec, result_dims
+from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import difference, linear_or_none
-from jaxte.sets.intervals import known
-from jaxte.tensors.facts import Permutation, Sorted, Unique
+from jaxte.sets.intervals import at_most, known
+from jaxte.tensors.facts import Permutation, Sorted, Unique, values_in
 
-_T = TypeVar("_T")
 # of the built-in reductions, what ``.at`` calls them
 METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
 _SORTED = "indices_are_sorted"
 FORMS = {name: f"scatter-{method}" for name, method in METHODS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """One entry of an index: all of a dimension, or an array of positions.
-
-    Attributes:
-        operand: which operand holds the positions; None for all of the dimension, or for ``count``.
-        dims: the dimensions of the indexed block that the positions vary over.
-        count: positions 0, 1, ..., count - 1 along one dimension of the block.
-    """
-
-    operand: int | None = None
-    dims: tuple[int, ...] = ()
-    count: Expr | None = None
-
-    @property
-    def whole(self) -> bool:
-        return self.operand is None and self.count is None
-
-
-@dataclass(frozen=True, slots=True)
-class ScatterSpec:
-    """Identities of ``shape`` with ``values`` accumulated at positions that are data.
-
-    ``positions`` has an entry for each dimension; the arrays in ``indices`` vary over a block of ``block`` dimensions.
-    ``method`` is how, as ``.at`` calls it, and ``identity`` what it starts from.
-    ``finish`` is what is done to the result, which is 0 where ``guard`` does not hold. ``flags`` say what is known of the
-    positions; ``order`` is how the dimensions are transposed in the end, None for not at all. ``hits`` are the conditions
-    under which a value falls into the output.
-    """
-
-    values: Array
-    indices: tuple[Array, ...]
-    positions: tuple[Position, ...]
-    block: int
-    shape: tuple[Expr, ...]
-    dtype: str
-    finish: Finish
-    guard: Array | None
-    reason: str
-    flags: tuple[str, ...] = ()
-    order: tuple[int, ...] | None = None
-    method: str = "add"
-    identity: Expr = ZERO
-    hits: tuple[Expr, ...] = ()
-
-    @property
-    def target(self) -> int:
-        """The first scattered dimension of the output."""
-        return next(n for n, p in enumerate(self.positions) if p.operand is not None)
-
-    @property
-    def operands(self) -> tuple[Array, ...]:
-        guards = () if self.guard is None else (self.guard,)
-        return (self.values, *self.indices, *self.finish.operands, *guards)
-
-
 def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(a for a in block if among(a, own))
-
-
-def result_dims(positions: Sequence[Position], whole: Sequence[_T], block: Sequence[_T]) -> list[_T]:
-    """The axes, or whatever stands for them, of ``base[positions]`` in NumPy's order: the block where the arrays stand side by side, else in front."""
-    arrays = [n for n, p in enumerate(positions) if not p.whole]
-    together = arrays[-1] - arrays[0] == len(arrays) - 1
-    start = arrays[0] if together else 0
-    slices = [axis for axis, p in zip(whole, positions, strict=True) if p.whole]
-    return [*slices[:start], *block, *slices[start:]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +171,12 @@ def _scatter(
     varying = list(dict.fromkeys(a for t in targets for a in free_axes(t.index)))
     # Output axes that the positions vary over come first in the block, each as positions 0, 1, 2, ...
     plain = [a for a in axes if among(a, varying)] + [a for a in node.axes if among(a, varying)]
-    # Elements that are worth a row.
-    block = sorted(plain, key=lambda a: (known(a.extent) or VECTOR) >= VECTOR) if in_rows else plain
+    if in_rows:  # elements that are worth a row
+        block = sorted(plain, key=lambda a: (known(a.extent) or VECTOR) >= VECTOR)
+    elif _SORTED in _flags(axes, targets, varying):
+        block = plain
+    else:
+        block = _as_stored(plain, [*(t.index for t in targets), *(f.expr for f in others)])
     # What is added at one position lies together in memory: whole dimensions come last, until all is added.
     placed = sorted(axes, key=lambda a: a not in by_axis and not among(a, block))
     indices: list[Array] = []
@@ -254,11 +206,47 @@ def _scatter(
     values = array(dims, body)
     at: dict[Axis, Expr] = {old: normal(new + old.lo) for old, new in zip(dims, values.axes, strict=True)}
     hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]
+    unsure = not all(is_known_inside(t.index, t.axis.extent) for t in targets)
+    flat = not in_rows and _is_flat(shape, positions, indices) and not (flags and unsure)
     return ScatterSpec(
         values, tuple(indices), tuple(positions), len(block), shape, node.dtype, finish, guard,
         f"{FORMS[node.reducer.name]}: {reason}", tuple(flags), order,
-        METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits),
+        METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits), unsure, flat,
     )  # fmt: skip
+
+
+def _is_flat(shape: Sequence[Expr], positions: Sequence[Position], indices: Sequence[Array]) -> bool:
+    """Whether single elements are accumulated at positions in one of several dimensions. XLA writes the positions in all of them to an array first, which takes a
+    quarter longer on a CPU; of positions in several dimensions it gains nothing to count them together."""
+    elements = prod(known(extent) or 2**31 for extent in shape)
+    return (
+        len(positions) > 1
+        and not any(p.whole for p in positions)
+        and [i.body.dtype for i in indices] == ["int32"]
+        and elements < 2**31  # which 32 bits count
+    )
+
+
+def is_known_inside(index: Expr, extent: Expr | int) -> bool:
+    """Whether facts, or how it is computed, keep a position that is data in range."""
+    stop = values_in(index.tensor) if isinstance(index, Read) else None
+    if stop is not None and at_most(linear(as_expr(stop)), as_expr(extent)):
+        return True
+    return is_kept_within(index, known(as_expr(extent)))
+
+
+def _as_stored(block: Sequence[Axis], exprs: Sequence[Expr]) -> list[Axis]:
+    """``block`` in the order in which most of what ``exprs`` read has its dimensions, so that arrays are visited as they lie in memory."""
+    read = [own for r in reads_of(*exprs) if len(own := [i for i in r.indices if among(i, block)]) > 1]
+    orders = [list(block)]
+    for own in read:
+        if len(set(own)) == len(own):
+            orders.append([*own, *(a for a in block if not among(a, own))])  # type: ignore[list-item]
+
+    def met(order: Sequence[Axis]) -> int:
+        return sum(identical(own, sorted(own, key=lambda a: place_of(a, order))) for own in read)  # type: ignore[arg-type]
+
+    return max(orders, key=met)
 
 
 def _why(targets: Sequence[Target]) -> str:

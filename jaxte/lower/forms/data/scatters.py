@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from math import prod
 from string import ascii_lowercase
 
@@ -24,15 +24,15 @@ from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import TRUE, ZERO, Const, Expr, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.functions import isfinite, isnan
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import ADD, EQUAL, GREATER, MULTIPLY, OR, SELECT, SUBTRACT
+from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MULTIPLY, OR, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.counts import flops as flops_of
 from jaxte.lower.arrays.data import OneHot, Scatter
-from jaxte.lower.arrays.elementwise import Apply, Arange, Full, Number, number
-from jaxte.lower.arrays.node import Node, nodes_below
+from jaxte.lower.arrays.elementwise import Apply, Arange, Cast, Full, Number, number
+from jaxte.lower.arrays.node import Node, nodes_below, times
 from jaxte.lower.arrays.products import Einsum
-from jaxte.lower.arrays.views import ALL, NEW, Index, Transpose
+from jaxte.lower.arrays.views import ALL, NEW, Index, Reshape, Step, Transpose
 from jaxte.lower.body.candidates import Candidate, Search, Wanted, operands_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps
@@ -40,10 +40,12 @@ from jaxte.lower.code.spec import Array, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.data.recognise import FORMS, Position, ScatterSpec, recognise_scatter, result_dims
+from jaxte.lower.forms.data.recognise import FORMS, recognise_scatter
+from jaxte.lower.forms.data.scatter_spec import Position, ScatterSpec, result_dims
 from jaxte.lower.match.empty_sums import guarded_reads
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.intervals import extent_of
+from jaxte.sets.affine import normal
+from jaxte.sets.intervals import extent_of, known
 
 
 def scatter_source(spec: ScatterSpec, operands: Sequence[Node]) -> Node:
@@ -92,12 +94,16 @@ def one_hot_source(own: Hot, operands: Sequence[Node]) -> Node:
 def accumulated(
     spec: ScatterSpec, operands: Sequence[Node], flags: Sequence[str], onto: Node | None = None
 ) -> Node:
-    """The values at their positions in the array ``onto``, by default one of identities.
+    """The values at their positions in the array ``onto``, by default one of identities; ``in_order`` gives it the shape of the output.
 
     Where no position occurs twice identities need not be read: values take their places.
     """
-    start = onto or Full(spec.shape, Number(0) if spec.method == "add" else _identity(spec), spec.dtype)
-    positions = tuple(_position(position, spec.block, operands) for position in spec.positions)
+    shape = (reduce(times, spec.shape),) if spec.flat else spec.shape
+    start = onto or Full(shape, Number(0) if spec.method == "add" else _identity(spec), spec.dtype)
+    if spec.flat:
+        positions: tuple[Node | None, ...] = (_flat_position(spec, operands),)
+    else:
+        positions = tuple(_position(position, spec.block, operands) for position in spec.positions)
     method = "set" if "unique_indices" in flags and onto is None else spec.method
     return Scatter(start, positions, method, operands[0], flags=tuple(flags))
 
@@ -109,8 +115,9 @@ def _finished(spec: ScatterSpec, result: Node, operands: Sequence[Node]) -> Node
 
 
 def in_order(spec: ScatterSpec, result: Node) -> Node:
-    """``result``, whose dimensions are in the order in which values are accumulated, in the order of the output's."""
-    return result if spec.order is None else apply_steps(result, [Transpose(tuple(spec.order))])
+    """``result``, whose dimensions are in the order in which values are accumulated, or one, in the order of the output's."""
+    steps: list[Step] = [Reshape(spec.shape)] if spec.flat and result.ndim == 1 else []
+    return apply_steps(result, steps if spec.order is None else [*steps, Transpose(tuple(spec.order))])
 
 
 def _identity(spec: ScatterSpec) -> Node:
@@ -118,18 +125,38 @@ def _identity(spec: ScatterSpec) -> Node:
     return number(spec.identity.value, spec.identity.dtype)
 
 
-def _position(position: Position, block: int, operands: Sequence[Node]) -> Node | None:
-    """The positions in one dimension over the whole block; None for all of it."""
+def _position(position: Position, block: int, operands: Sequence[Node], stride: int = 1) -> Node | None:
+    """The positions in one dimension over the whole block, times ``stride``; None for all of it."""
     if position.whole:
         return None
     if position.count is not None:
-        found: Node = Arange(0, position.count)
+        found: Node = Arange(0, normal(position.count * stride), stride)
     else:
         assert position.operand is not None
         found = operands[position.operand]
+        found = found if stride == 1 else Apply(MULTIPLY, (found, Number(stride)))
     first = min(position.dims, default=block)
     entries = tuple(ALL if d in position.dims else NEW for d in range(first, block))
     return apply_steps(found, [Index(entries)])
+
+
+def _flat_position(spec: ScatterSpec, operands: Sequence[Node]) -> Node:
+    """The positions counted over all dimensions; -1 where the array of positions is out of range."""
+    parts: list[Node] = []
+    stride = 1
+    for position, extent in zip(reversed(spec.positions), map(known, reversed(spec.shape)), strict=True):
+        own = _position(position, spec.block, operands, stride)
+        assert own is not None and extent is not None
+        parts.append(own)
+        stride *= extent
+    found = reduce(lambda a, b: Apply(ADD, (b, a)), parts)
+    if not spec.unsure:
+        return found
+    data, extent = spec.positions[spec.target], known(spec.shape[spec.target])
+    at = _position(data, spec.block, operands)
+    assert at is not None and extent is not None
+    inside = Apply(LESS, (Cast(at, "uint32"), number(extent)))  # those below zero are large
+    return Apply(SELECT, (inside, found, Number(-1)))
 
 
 ONE_HOT = "one-hot product"

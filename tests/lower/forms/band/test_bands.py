@@ -309,6 +309,33 @@ def test_slices_are_one_loop_at_full_size() -> None:
     assert Fused(jax.jit(fn).lower(*shapes)).memory_analysis().temp_size_in_bytes == 0
 
 
+def neighbours(x: Tensor, w: Tensor) -> Tensor:
+    """A weight of its own for each neighbour of each position."""
+    channels, size, _, rows, columns = w.shape
+    p, q = (te.reduce_axis((0, size), name) for name in "pq")
+    return te.compute(
+        (channels, rows, columns),
+        lambda c, i, j: te.sum(x[c, i + p, j + q] * w[c, p, q, i, j], axis=[p, q]),
+        "y",
+    )
+
+
+def test_few_diagonals_are_padded_as_products() -> None:
+    """The adjoint of the image reads weights and what flows back at the same rows: no copy of either among zeros."""
+    x, w, h = (jax.ShapeDtypeStruct(s, jnp.float32) for s in ((4, 34, 34), (4, 3, 3, 32, 32), (4, 32, 32)))
+    back = jax.jit(lambda x, w, h: jax.vjp(te.function(neighbours), x, w)[1](h)[0])
+    assert Fused(back.lower(x, w, h)).memory_analysis().temp_size_in_bytes == 0
+    text = te.source(te.function(neighbours), x, w)
+    assert "dx = sum(jnp.pad(w[:, p, q] * H, ((0, 0), (p, 2 - p), (q, 2 - q))) for p in" in text
+    assert "jnp.pad(w, " in te.source(te.function(neighbours, platform="gpu"), x, w)
+
+
+@pytest.mark.parametrize(("step", "before"), [(1, 2), (2, 3), (-1, -4), (-2, -1), (1, -2)])
+def test_rows_that_meet_no_column_are_cut(step: int, before: int) -> None:
+    text = agree(weighted(step, before), [(2, 9, 5), (2, 12, 3)], 1, SLICES)
+    assert "lax.pad(" in text.split("def backward")[1]
+
+
 @pytest.mark.parametrize(("window", "features"), [(129, 16), (65, 256), (512, 64)])
 def test_blocks_where_a_row_meets_more_than_is_near(window: int, features: int) -> None:
     shapes = [jax.ShapeDtypeStruct((2, 1024, n), jnp.float32) for n in (window, features)]
