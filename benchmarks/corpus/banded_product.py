@@ -12,8 +12,6 @@ SIZES = {
     "tiny": dict(n=11, k=3, c=2),
 }
 
-ABOVE = {"temporaries": (1.7, "zeros around the columns in both passes")}
-
 
 def inputs(n, k, c):
     return normal(n, k), normal(n, c)
