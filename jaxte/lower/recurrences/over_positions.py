@@ -22,13 +22,15 @@ from dataclasses import dataclass
 from jaxte.autodiff.terms.beside import all_beside
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, as_expr, cast
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.graphs import Members, among
+from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.finals import Changed, changes
 from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.index_forms import is_index
+from jaxte.sets.intervals import index_stays_in
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.steps import step_of, step_with
 from jaxte.tensors.shapes import same_extent
@@ -89,6 +91,9 @@ def _placed(node: Reduce, canonical: dict[tuple[object, ...], Axis]) -> _Placed 
         a: canonical.setdefault(("sum", n, a.hi), Axis(a.name, 0, a.hi)) for n, a in enumerate(node.axes)
     }
     own: dict[Expr, Axis] = {}
+    chooses = node.where is not TRUE or any(
+        isinstance(n, Call) and n.op is SELECT for n in postorder(*node.exprs)
+    )
     for read in reads:
         for index, extent in zip(read.indices, read.tensor.shape, strict=True):
             free = [a for a in free_axes(index) if not among(a, node.axes)]
@@ -96,6 +101,8 @@ def _placed(node: Reduce, canonical: dict[tuple[object, ...], Axis]) -> _Placed 
                 continue
             if len(free) < len(free_axes(index)) or not is_index(index):
                 return None
+            if chooses and not index_stays_in(index, as_expr(extent)):
+                return None  # the choice says where there is an element, and would be gone where each position has one
             key = ("place", len(own), as_expr(extent))
             axis = own.setdefault(index, canonical.setdefault(key, Axis(f"a{len(own)}", 0, as_expr(extent))))
             if axis.hi is not as_expr(extent):

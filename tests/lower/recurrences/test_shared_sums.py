@@ -82,3 +82,27 @@ def test_gradients(name):
 def test_it_is_added_up_once(name):
     backward = te.source(te.function(CASES[name][0]), *ARGS).split("def backward")[1]
     assert backward.count("_total = ") == 1 and not backward.count("jnp.sum(")
+
+
+def test_what_a_loop_begins_with_is_part_of_a_sum_that_stands_twice():
+    n, steps = 4, 5
+
+    def product(w, h, t, i, name):
+        j = te.reduce_axis((0, n), name)
+        return te.sum(w[i, j] * h[t - 1, j], axis=j)
+
+    def build(u0, w):
+        def step(h, t, i):
+            return te.sin(product(w, h, t, i, "j")) + te.gelu(product(w, h, t, i, "k"))
+
+        h = te.recurrence((steps, n), step, init=u0)
+        return te.compute((n,), lambda i: h[steps - 1, i])
+
+    def by_hand(u0, w):
+        return lax.fori_loop(0, steps, lambda _, h: jnp.sin(w @ h) + jax.nn.gelu(w @ h), u0)
+
+    own = te.function(build)
+    args = np.random.default_rng(3).normal(size=n), np.random.default_rng(4).normal(size=(n, n))
+    found, known = (jax.jit(jax.grad(lambda *a, f=f: f(*a).sum(), (0, 1)))(*args) for f in (own, by_hand))
+    for a, b in zip(found, known, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
