@@ -12,7 +12,9 @@ import pytest
 
 import jaxte as te
 from jaxte.frontends.jaxpr.gains import sums
+from jaxte.frontends.jaxpr.plan import plan as planning
 from jaxte.frontends.jaxpr.plan.plan import Planner
+from jaxte.frontends.jaxpr.plan.regions import cut
 from jaxte.lower.program import plan as lowering
 
 
@@ -99,3 +101,17 @@ def test_slices_that_meet(meets: bool) -> None:
     assert asked.regions
     own = te.grad(lambda x: jax.core.eval_jaxpr(jaxpr.jaxpr, [], x)[0])(x)
     np.testing.assert_allclose(own, jax.grad(lambda x: jax.core.eval_jaxpr(jaxpr.jaxpr, [], x)[0])(x))
+
+
+def test_all_that_is_refused_for_one_reason_is_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = list[int]()
+    monkeypatch.setattr(planning, "cut", lambda *own: times.append(1) or cut(*own))
+
+    def f(x: Any, at: Any) -> Any:
+        for _ in range(6):
+            x = jax.lax.reduce_window(jnp.sin(x)[at], 0.0, jax.lax.add, (3, 3), (1, 1), "SAME")
+        return x
+
+    found = Planner().plan(jax.make_jaxpr(f)(jnp.ones((64, 32)), jnp.arange(64)))
+    assert len(found.regions) == 6 and len(times) == 2, times
+    assert sum(own.reason == "positions that are data" for own in found.kept) == 6

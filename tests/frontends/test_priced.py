@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.interpreters import mlir
 
 import jaxte as te
 from jaxte.bridge.price.programs import amounts_of
@@ -136,9 +137,11 @@ def test_code_that_is_priced_runs_once_and_is_lowered_as_ever(monkeypatch: pytes
         return emitted(self, *arrays)
 
     monkeypatch.setattr(Program, "_emitted", counted)
-    once = jax.jit(te.value_and_grad(f, (0, 1))).lower(*structs).as_text()
+    with monkeypatch.context() as patched:
+        patched.delattr(mlir, "lower_fun")  # nor is it traced once more
+        once = jax.jit(te.value_and_grad(f, (0, 1))).lower(*structs).as_text()
     assert sorted(run) == ["backward", "forward_with_residuals"]
-    monkeypatch.setattr(Program, "as_traced", lambda self, _: self)
+    monkeypatch.setattr(Program, "as_traced", lambda self, _: None)
     assert jax.jit(te.value_and_grad(f, (0, 1))).lower(*structs).as_text() == once
 
 
@@ -150,9 +153,9 @@ def test_another_precision_is_traced_again(monkeypatch: pytest.MonkeyPatch) -> N
     avals = [jax.ShapeDtypeStruct((4, 4), "float32")]
     monkeypatch.setattr(Program, "_emitted", lambda self, a: [a @ a])
     own.traced(avals)
-    assert own.as_traced(avals) is not own
+    assert own.as_traced(avals) is not None
     with jax.default_matmul_precision("highest"):
-        assert own.as_traced(avals) is own
+        assert own.as_traced(avals) is None
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -201,6 +204,39 @@ def test_what_costs_least_is_asked_first(name: str, asked: int, monkeypatch: pyt
     monkeypatch.setattr(price_of_functions, "amounts_of", counted)
     _report(*{**RAISED, **KEPT, **POOL}[name])
     assert len(priced) == asked
+
+
+def chain(u: Any) -> Any:
+    for _ in range(5):
+        u = u + 0.1 * (
+            jnp.roll(u, 1, 0) + jnp.roll(u, -1, 0) + jnp.roll(u, 1, 1) + jnp.roll(u, -1, 1) - 4 * u
+        )
+    return jnp.sum(u**2)
+
+
+def taken(x: Any, at: Any) -> Any:
+    """Rows at positions that are data, which take most of the time in every program, and a window."""
+    for _ in range(8):
+        x = x[at]
+    return jnp.sum(jax.lax.reduce_window(x, 0.0, jax.lax.add, (4, 1), (1, 1), "VALID") ** 2)
+
+
+def test_the_gradient_as_it_stands_is_not_traced_where_it_cannot_be_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    priced: list[bool] = []
+
+    def counted(closed: Any, wanted: Any, plan: Any, platform: str) -> Any:
+        priced.append(plan.is_changed)
+        return amounts(closed, wanted, plan, platform)
+
+    amounts = price_of_functions._amounts
+    monkeypatch.setattr(price_of_functions, "_amounts", counted)
+    assert len(_report(chain, ((512, 512),)).regions) == 1 and not priced
+    priced.clear()
+    at = jax.ShapeDtypeStruct((4096,), "int32")
+    found = te.explain(te.adjoint(taken), jax.ShapeDtypeStruct((4096, 64), "float32"), at)
+    assert found.regions and priced == [True]
 
 
 def test_no_price_where_no_paces_are_measured() -> None:

@@ -16,6 +16,7 @@ from jax.experimental import jet
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from jaxte.bridge.primitive.known_jaxpr import lowered_jaxpr
 from jaxte.bridge.primitive.linearized import Linearized, Transposed, heads_of
 from jaxte.bridge.primitive.placement import (
     Places,
@@ -123,11 +124,11 @@ def _run(*arrays: Any, program: Program, places: Places | None) -> list[Any]:
 def _lower(ctx: Any, *args: Any, platform: str, program: Program, places: Places | None) -> Any:
     """The emitted code for a platform; how it is divided on a mesh of explicit axes is left to XLA within it."""
     program = program.on(platform)
-    emitted: Any = program.as_traced(ctx.avals_in)
+    emitted: Any = program
     if _is_divided(ctx.module_context.axis_context):
         emitted = program.divided
-    elif any(map(is_placed, ctx.avals_in)):
-        emitted = program
+    elif not any(map(is_placed, ctx.avals_in)) and (known := program.as_traced(ctx.avals_in)) is not None:
+        return lowered_jaxpr(ctx, known, args)
     if any(is_explicit(a) for a in ctx.avals_in):
         emitted = jax.sharding.auto_axes(emitted, out_sharding=[a.sharding for a in ctx.avals_out])
     else:

@@ -177,10 +177,9 @@ class Program:
         """The results, by the jaxpr of the emitted code: it is traced for several prices, the calls of jax.numpy in it once."""
         return _evaluated(self.traced(arrays), arrays)
 
-    def as_traced(self, avals: Sequence[Any]) -> Callable[..., list[Any]]:
-        """The same function, without running the emitted code once more where it was traced for a price."""
-        known = self._kept.get(_traced_for(avals))
-        return self if known is None else lambda *arrays: _evaluated(known, arrays)
+    def as_traced(self, avals: Sequence[Any]) -> Any | None:
+        """The emitted code as a jaxpr where it was traced for a price, so that it is lowered without running it once more; else None."""
+        return self._kept.get(_traced_for(avals))
 
     def _emitted(self, *arrays: Any) -> list[Any]:
         return as_list(self.module[self.name](*self.apart(arrays)), len(self.results))

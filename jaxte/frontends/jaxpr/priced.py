@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import jax
@@ -16,6 +17,7 @@ from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, n
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.gains import MOVES, reads_small_table
 from jaxte.frontends.jaxpr.gains.sums import elements
+from jaxte.frontends.jaxpr.gains.worth import levels
 from jaxte.frontends.jaxpr.plan.items import Plan, Priced
 from jaxte.frontends.jaxpr.plan.moving import Wanted
 from jaxte.frontends.jaxpr.plan.plan import Planner, Read
@@ -39,7 +41,14 @@ _KEPT = (
     "exponential",
     "power",
 )
+_AT_DATA = (
+    "gathered",
+    "scattered",
+    "scattered_row",
+    "sort",
+)  # which a region has no part of, and every program has
 _PRODUCTS = ("dot_general", "conv_general_dilated")
+_CERTAIN = 512  # ways along which an element is read, three stencils of eight reads: of 344 functions the price took no such chain back
 
 
 def cheaper(
@@ -55,6 +64,9 @@ def cheaper(
     number = _known_steps(closed, read) if paces is not None else None
     if paces is None or number is None or (number > asked.most_steps and not plan.places):
         return plan
+    certain, whole = _follow_shifts(plan), number > asked.most_steps or _only_products_left(plan)
+    if certain and whole:
+        return plan
     alone = amounts_of(closed, policy.platform)
     if asked.passes * seconds(alone, paces) < asked.least:
         return plan
@@ -65,14 +77,13 @@ def cheaper(
     best = candidate(plan)
     if best.seconds(paces) < asked.least:
         return plan
-    if plan.places and asked.taken_back * asked.both * seconds(alone, paces) < best.seconds(paces):
+    may_be_left = plan.places and asked.taken_back * asked.both * seconds(alone, paces) < best.seconds(paces)
+    if may_be_left and _part_in(_AT_DATA, best.amounts, paces) <= asked.most_kept and not certain:
         left = candidate(planner(Choice.NOTHING).plan(closed, wanted))
         best = best.or_faster(left, paces, asked.taken_back)
         _tell((e for e in left.plan.kept if e.fate in GAINING), "as it stands it is faster by estimate")
     each = asked.each if number <= asked.large else asked.each_of_large
-    if number > asked.most_steps or best.seconds(paces) < each * number:
-        return best.plan
-    if _kept(best.amounts, paces) > asked.most_kept or _only_products_left(best.plan):
+    if whole or best.seconds(paces) < each * number or _part_in(_KEPT, best.amounts, paces) > asked.most_kept:
         return best.plan
     everything = planner(Choice.EVERYTHING).plan(closed, wanted)
     if everything.places == plan.places:
@@ -122,10 +133,18 @@ def _at_least(amounts: Amounts) -> Amounts:
     return {**own, "cheap": amounts.get("cheap", 0.0) + amounts.get("tested", 0.0)}
 
 
-def _kept(amounts: Amounts, paces: Paces) -> float:
-    """The part of the time that is spent in what no program does faster."""
-    own = {name: amounts[name] for name in _KEPT if name in amounts}
+def _part_in(names: Iterable[str], amounts: Amounts, paces: Paces) -> float:
+    """The part of the time that is spent in what is called ``names``."""
+    own = {name: amounts[name] for name in names if name in amounts}
     return seconds(own, paces) / seconds(amounts, paces)
+
+
+def _follow_shifts(plan: Plan) -> bool:
+    """Whether stencils of a region follow each other so often that the estimate does not leave them to JAX, whose transposes compute an element again
+    for every way along which it is read.
+    """
+    every = ([s for e in region.equations for s in e.steps if not s.is_known] for region in plan.regions)
+    return any(prod(levels(steps)) >= _CERTAIN for steps in every)
 
 
 def _amounts(closed: Any, wanted: Wanted, plan: Plan, platform: str) -> Amounts:

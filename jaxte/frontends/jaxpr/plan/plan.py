@@ -318,8 +318,7 @@ def _region(
         )
         code.graph.prepare(tuple(perturbed))  # now, so that what cannot be is kept
     except Refused as refused:
-        entry = next((e for e in group if refused.step in e.steps), group[0])
-        raise _Refusal([entry], refused.reason) from None
+        raise _Refusal(_refused_alike(group, refused) or [group[0]], refused.reason) from None
     except JaxteError as error:
         raise _Refusal(group, str(error)) from error
     # what is known goes in as numbers: XLA would compute exp(...) of positions again for each element that it is fused with
@@ -336,6 +335,23 @@ def _region(
         tuple(group),
         flat,
     )
+
+
+def _refused_alike(group: Sequence[Equation], refused: Refused) -> list[Equation]:
+    """The equations with the step that was refused, and those with steps of its kind that are refused by themselves: found one after the other,
+    each would take the regions to be cut and built once more.
+    """
+
+    def is_refused(step: Step) -> bool:
+        if step is refused.step or step.name != refused.step.name or step.is_known:
+            return step is refused.step
+        try:
+            Builder().run([step], step.outputs)
+        except Refused as own:
+            return own.reason == refused.reason
+        return False
+
+    return [e for e in group if any(map(is_refused, e.steps))]
 
 
 def _as_read(group: Sequence[Equation], slots: dict[Any, Slot], places: _Places) -> dict[Slot, Ref]:
