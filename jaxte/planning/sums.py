@@ -18,6 +18,7 @@ from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.masked_weights import with_masked_weights
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
+from jaxte.planning.indices.digit_choices import by_digit_values
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
 from jaxte.planning.indices.fewer_elements import at_terms, with_elements
 from jaxte.planning.indices.known import with_lines, with_turned_factors
@@ -168,7 +169,7 @@ SHAPES = Rule[Compute, Definition](
 
 def _at_digits(own: Compute, at: Definition) -> Compute:
     summed = renewed(own, with_digit_axes(own.body))
-    found = over_digits(summed)
+    found = over_digits(summed) or by_digit_values(summed)
     if found is None:
         return own if summed is own else renewed(own, _better_body(SHAPES.at(summed, at), at))
     part, element = found

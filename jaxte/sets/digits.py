@@ -146,7 +146,7 @@ def are_digits(form: Linear) -> bool:
     return all(at_most(span(terms[:n]), constant(factor)) for n, (_, factor) in enumerate(terms))
 
 
-def whole(digits: Sequence[Axis], weights: Sequence[int]) -> Expr:
+def whole(digits: Sequence[Expr], weights: Sequence[int]) -> Expr:
     """The number of which ``digits`` are the digits."""
     terms = zip(digits, weights, strict=True)
     return from_linear(linear(sum((weight * digit for digit, weight in terms), start=as_expr(0))))

@@ -92,7 +92,7 @@ def _statement(source: Source, line: Line, functions: Collection[str]) -> Formul
     try:
         statement = parsed(python, "exec").body
     except DefinitionError:
-        if any(token.text == "=" or token.text.startswith(":") for token in line.tokens):
+        if any(token.text in ("=", "…") or token.text.startswith(":") for token in line.tokens):
             raise
         whole = Span(source, line.tokens[0].start, line.tokens[-1].start + line.tokens[-1].length)
         raise whole.fault(f"this is no formula; {_FORM}") from None

@@ -37,6 +37,10 @@ def read_back(outputs: list[Tensor]) -> list[Tensor]:
 @pytest.mark.parametrize("name", [*names(CORPUS), *names(SUITE)])
 def test_definitions_are_read_back(name: str) -> None:
     inputs, outputs, arrays = of_case(name)
+    if "…" in te.definitions(outputs):  # more than 40 of them
+        with pytest.raises(te.DefinitionError, match=r"… stands for what te.formula and te.definitions leave out"):
+            read_back(outputs)
+        return
     again = read_back(outputs)
     assert te.definitions(again) == te.definitions(outputs)
     if sum(a.size for a in arrays) < 200:  # interpreted, that is plain loops
