@@ -8,8 +8,6 @@ from harness.inputs import integers, normal
 TITLE = "Walsh-Hadamard transform"
 SIZES = {"full": dict(b=64, s=10), "quick": dict(b=4, s=5), "tiny": dict(b=2, s=2)}
 
-HOLDS_BACK = "sums and differences are chosen at each position, where the idiomatic form stacks two halves"
-
 
 def inputs(b, s):
     return normal(b, 2**s), integers(s, below=1)

@@ -38,7 +38,9 @@ def read_back(outputs: list[Tensor]) -> list[Tensor]:
 def test_definitions_are_read_back(name: str) -> None:
     inputs, outputs, arrays = of_case(name)
     if "…" in te.definitions(outputs):  # more than 40 of them
-        with pytest.raises(te.DefinitionError, match=r"… stands for what te.formula and te.definitions leave out"):
+        with pytest.raises(
+            te.DefinitionError, match=r"… stands for what te.formula and te.definitions leave out"
+        ):
             read_back(outputs)
         return
     again = read_back(outputs)
