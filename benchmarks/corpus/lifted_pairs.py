@@ -12,7 +12,6 @@ SIZES = {
     "tiny": dict(b=2, n=6),
 }
 
-HOLDS_BACK = "what a choice subtracts is spread out with zeros before it is subtracted"
 
 
 def inputs(b, n):
