@@ -78,9 +78,10 @@ def refusal_of_slices(spec: BandSpec, facts: Platform) -> Refusal | None:
 
 
 def pads_products(spec: BandSpec, facts: Platform) -> bool:
-    """Whether zeros stand around the product on each diagonal, and not around what is multiplied."""
+    """Whether zeros stand around the product on each diagonal, and not around what is multiplied: where they are fewer than its elements."""
     slices = prod(band.window for band in spec.bands)
-    return spec.kind == TRANSPOSED and facts.fuses_pads and slices <= _MOST_PADS
+    most_count = all(band.columns <= 2 * band.rows for band in spec.bands)
+    return spec.kind == TRANSPOSED and facts.fuses_pads and slices <= _MOST_PADS and most_count
 
 
 def slices_work(spec: BandSpec, facts: Platform) -> Work:
