@@ -271,8 +271,8 @@ def _is_side_by_side(job: Job, dim: Axis, scope: Scope) -> bool:
     Sums of 16-bit numbers are rounded once; terms would be one after the other.
     """
     every = dict.fromkeys(d for f in job.factors for d in scope.dims_under(f.expr))
-    if _points(list(every)) <= FEW_ELEMENTS or dtypes.width(job.dtype) < 4:
-        return False
+    if _points(list(every)) <= FEW_ELEMENTS or _points(job.reduced) > FEW or dtypes.width(job.dtype) < 4:
+        return False  # a long sum over many such dimensions is one sum
     reads = [r for f in job.factors for r in reads_of(f.expr)]
     last = (r.indices and among(dim, scope.dims_under(r.indices[-1])) for r in reads)
     return all(last) and not any(reads_data(f.expr) for f in job.factors)

@@ -261,7 +261,7 @@ def test_a_product_that_is_read_by_what_is_in_tiles_itself() -> None:
 
     own = arrays(41, 30, 2)
     fn = te.function(build, forms=FORCED)
-    assert "exp_x_i" in fn.source(*own) and "    V = " not in fn.source(*own)
+    assert "exp_W_of_i" in fn.source(*own) and "    V = " not in fn.source(*own)
     weights = own[2] * np.exp(own[0][:, :1] * own[1][:, 0])
     wanted = (weights @ abs(own[1][:, 1][:, None] - own[1][:, 1])).max(1)
     np.testing.assert_allclose(fn(*own), wanted, rtol=1e-4, atol=1e-4)
