@@ -13,7 +13,6 @@ SIZES = {
 }
 
 
-
 def inputs(b, n):
     return normal(b, n), normal(b, n // 2)
 
