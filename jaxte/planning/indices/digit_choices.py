@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, permutations
+from math import prod
 
 from jaxte.lang.divisions import Quotient, division, divisions
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call
@@ -30,6 +31,13 @@ def by_digit_values(tensor: Compute) -> tuple[Digits, Read] | None:
     """A tensor over the digits of an axis of ``tensor``, a choice by one of them, and its element that an element of ``tensor`` is; None where it is no such choice,
     or reads no element at another value of the digit."""
     if tensor.override is not None or isinstance(tensor, Digits) or isinstance(tensor.body, Reduce):
+        return None
+    sums = [
+        prod(known(a.extent) or FEW + 1 for a in n.axes)
+        for n in postorder(tensor.body)
+        if isinstance(n, Reduce)
+    ]
+    if any(points > FEW for points in sums):  # each branch would have its own
         return None
     tests = [n.args[0] for n in postorder(tensor.body) if isinstance(n, Call) and n.op is SELECT]
     tests = [t for t in tests if divisions(t)]
