@@ -189,12 +189,16 @@ def _apart_from_others(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 def _planned_in_order(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    windows = window_bodies(order, outputs)
     around = Surroundings(
-        window_bodies(order, outputs),
+        windows,
         bodies_where_read(order, outputs),
         read_in_part(order, outputs),
         layouts(order, outputs),
     )
+    known = {*order}
+    made = {t: [r.tensor for r in reads_of(body) if r.tensor not in known] for t, body in windows.items()}
+    order = [own for t in order for own in (*dict.fromkeys(made.get(t, ())), t)]
     new = _each_planned(order, around)
     found = [t for t in topological_order(list(new.values())) if isinstance(t, PartialSum)]
     if found and intermediates().loop:  # what exists saves a loop

@@ -20,7 +20,7 @@ from math import prod
 from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.operators import ADD, NOT, SELECT, SUBTRACT
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.conditions.counted_points import with_tight_axes
 from jaxte.planning.conditions.moving_windows import Term, sum_of, term_of, under, with_windows
@@ -29,6 +29,7 @@ from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.intervals import extent
 from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.compute import extract_reductions
 from jaxte.tensors.tensor import Compute, Tensor
 
 # additions of windows that take as long as an element of a prefix sum and one of its adjoint, as measured: more than three windows of 16, or one of 4,096
@@ -44,8 +45,29 @@ def window_bodies(order: Iterable[Tensor], outputs: Sequence[Tensor]) -> dict[Te
     while True:
         new, missed = _window_bodies(computes, kept)
         if not missed:
-            return new
+            return {t: _with_own_sums(t, body) for t, body in new.items() if isinstance(t, Compute)}
         kept |= missed
+
+
+def _with_own_sums(tensor: Compute, body: Expr) -> Expr:
+    """``body`` with its sums as tensors where a function is taken of one: the adjoint would sum each window again for each of the positions in it."""
+    return body if _is_linear(body) else extract_reductions(tensor.name, tensor.axes, body)
+
+
+def _is_linear(node: Expr) -> bool:
+    """Whether ``node`` is linear in the sums that it has."""
+    if isinstance(node, Reduce) or not node.reduces:
+        return True
+    match node:
+        case Call(op, args) if op in (ADD, SUBTRACT, NEGATIVE):
+            return all(map(_is_linear, args))
+        case Call(op, (test, taken, other)) if op is SELECT:
+            return not test.reduces and _is_linear(taken) and _is_linear(other)
+        case Call(op, (a, b)) if op is MULTIPLY:
+            return not (a.reduces and b.reduces) and _is_linear(a) and _is_linear(b)
+        case Call(op, (a, b)) if op is DIVIDE:
+            return not b.reduces and _is_linear(a)
+    return False
 
 
 def _window_bodies(

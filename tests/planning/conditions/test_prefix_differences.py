@@ -286,3 +286,48 @@ def test_what_a_condition_leaves_out_is_not_divided_by() -> None:
     y = te.compute((64,), body, "y")
     feeds = {x: np.sin(np.arange(64, dtype="float32")), v: np.arange(64, dtype="float32") // 2}
     np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-4, atol=1e-5)
+
+
+# functions of windows, each of prefix sums c and d of two arrays, and of the length of the windows
+OF_WINDOWS: dict[str, Callable[[Any, Any, Any, int], Any]] = {
+    "variance": lambda c, d, t, n: (d[t + n] - d[t]) / n - ((c[t + n] - c[t]) / n) ** 2,
+    "saturated": lambda c, d, t, n: te.tanh(c[t + n] - c[t]) + d[t + n] - d[t],
+    "weighted mean": lambda c, d, t, n: (c[t + n] - c[t]) / (d[t + n] - d[t]),
+    "crossing": lambda c, d, t, n: te.maximum(c[t + n] - c[t], c[t + n] - c[t + n // 2]),
+}
+
+
+@pytest.mark.parametrize("name", OF_WINDOWS)
+def test_functions_of_windows_sum_each_window_once(name: str, rng: np.random.Generator) -> None:
+    """In the adjoint, too: four times as long windows take about four times the additions."""
+    size = 400
+
+    def build(x: te.Tensor, n: int) -> te.Tensor:
+        k = te.reduce_axis((0, size), "k")
+        c = te.compute((size,), lambda t: te.sum(x[k], k, where=k <= t), "c")
+        d = te.compute((size,), lambda t: te.sum(x[k] ** 2, k, where=k <= t), "d")
+        return te.compute((size - n,), lambda t: OF_WINDOWS[name](c, d, t, n), "y")
+
+    x = jnp.asarray(rng.uniform(0.5, 1.5, size).astype("float32"))
+    flops = []
+    for n in (6, 24):
+        own = te.function(lambda x, n=n: build(x, n))
+        slope = jax.grad(lambda x, own=own: jnp.sum(own(x) ** 2))
+        plain = jax.grad(lambda x, n=n: jnp.sum(OF_PLAIN[name](x, n) ** 2))
+        wanted = plain(x)
+        np.testing.assert_allclose(slope(x), wanted, rtol=2e-4, atol=2e-6 * float(abs(wanted).max()))
+        flops.append(jax.jit(slope).lower(x).compile().cost_analysis()["flops"])
+    assert flops[1] < 6 * flops[0]
+
+
+def windows_of(x: Array, n: int) -> Array:
+    """Sums of the ``n`` elements behind each one."""
+    return jnp.stack([x[i : len(x) - n + i] for i in range(1, n + 1)]).sum(0)
+
+
+OF_PLAIN: dict[str, Callable[[Array, int], Array]] = {
+    "variance": lambda x, n: windows_of(x**2, n) / n - (windows_of(x, n) / n) ** 2,
+    "saturated": lambda x, n: jnp.tanh(windows_of(x, n)) + windows_of(x**2, n),
+    "weighted mean": lambda x, n: windows_of(x, n) / windows_of(x**2, n),
+    "crossing": lambda x, n: jnp.maximum(windows_of(x, n), windows_of(x, n // 2)[n - n // 2 :][: len(x) - n]),
+}
