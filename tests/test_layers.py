@@ -147,6 +147,7 @@ LAYERS = (
     "autodiff.sums",
     "autodiff",
     "derivatives.overrides",
+    "derivatives.given_overrides",
     "derivatives.rebuilt",
     "derivatives.begun",
     "derivatives.recurrent",

@@ -25,9 +25,10 @@ from jaxte.autodiff.terms.guards import is_zero
 from jaxte.autodiff.terms.scalar import Contribution, is_plain, sign_at_same_places
 from jaxte.autodiff.terms.shared import one_of_equal_parts
 from jaxte.autodiff.terms.zeros import summands
+from jaxte.derivatives.given_overrides import opaque, overrides_of
 from jaxte.derivatives.known_functions import KnownFunctions
 from jaxte.derivatives.linearity import verify_linear
-from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff, opaque, overrides_of
+from jaxte.derivatives.overrides import Fdiff, Override, check_fdiff
 from jaxte.derivatives.recurrent import recursions
 from jaxte.lang import dtypes
 from jaxte.lang.budget import bounded

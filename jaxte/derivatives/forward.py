@@ -17,15 +17,8 @@ from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
 from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.accumulation import accumulate, accumulation_order, sources_of
-from jaxte.derivatives.overrides import (
-    Fdiff,
-    Override,
-    Overrides,
-    by_fdiff,
-    check_fdiff,
-    opaque,
-    overrides_of,
-)
+from jaxte.derivatives.given_overrides import by_fdiff, opaque, overrides_of
+from jaxte.derivatives.overrides import Fdiff, Override, Overrides, check_fdiff
 from jaxte.derivatives.recurrent import Recursion, recursions, tangents_of
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.lang import dtypes

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jaxte.derivatives.forward import jvp_graph, transposed
-from jaxte.derivatives.overrides import Override, check_covered, check_dependencies, listed_names
+from jaxte.derivatives.given_overrides import check_covered, check_dependencies
+from jaxte.derivatives.overrides import Override, listed_names
 from jaxte.derivatives.reverse import differentiate
 from jaxte.lang.checks import one_of_type, several, wants_arguments
 from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from jaxte.autodiff.sums.blocks import diff_building_block, zero_adjoint
 from jaxte.autodiff.sums.cheap import equal_by_normal_forms
-from jaxte.derivatives.overrides import Override, Overrides, by_fdiff, listed_names, overrides_of, uncovered
+from jaxte.derivatives.given_overrides import by_fdiff, overrides_of, uncovered
+from jaxte.derivatives.overrides import Override, Overrides, listed_names
 from jaxte.derivatives.reverse import vjp_graph
 from jaxte.derivatives.widened import widened, without_overrides
 from jaxte.lang import dtypes

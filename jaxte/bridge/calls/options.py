@@ -13,7 +13,8 @@ from typing import Any
 
 import jax
 
-from jaxte.derivatives.overrides import Fdiff, attach, check_fdiff
+from jaxte.derivatives.given_overrides import attach
+from jaxte.derivatives.overrides import Fdiff, check_fdiff
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lang.rules import VERIFY
 from jaxte.lower.cost.platforms import OTHER, Platform, is_known, platform_of

@@ -24,7 +24,7 @@ from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
 from jaxte.bridge.primitive.primitive import bind, linearized
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING, Program, program
 from jaxte.bridge.primitive.told import told
-from jaxte.derivatives.overrides import overrides_of
+from jaxte.derivatives.given_overrides import check_reached, overrides_of
 from jaxte.lang.graphs import identical
 from jaxte.lower.code.lines import Names, identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
@@ -255,7 +255,9 @@ def compiled(name: str, inputs: Sequence[Any], outputs: Outputs, options: Option
     tensors = outputs.tensors
     if options.save.chosen:
         options.save.check(topological_order([*inputs, *tensors]))
-    if not overrides_of(tensors, options.override) and options.fdiff is None:
+    overrides = overrides_of(tensors, options.override)
+    check_reached(overrides, inputs)
+    if not overrides and options.fdiff is None:
         named = not options.save.is_default or any(name != "*" for name in policy.forms)
         unwanted = policy.without | {CHAINS.name} if named else policy.without  # a step of a loop has no name
         with planned_with(policy.facts.intermediates, unwanted, policy.debug):

@@ -16,7 +16,8 @@ from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.given.array_gradient import ArrayGradient
 from jaxte.bridge.primitive.lazy import PickledByName
-from jaxte.derivatives.overrides import Override, check_covered, check_dependencies, listed_names
+from jaxte.derivatives.given_overrides import check_covered, check_dependencies
+from jaxte.derivatives.overrides import Override, listed_names
 from jaxte.derivatives.regions import at_several, transposed_rule
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact

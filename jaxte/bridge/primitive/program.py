@@ -22,7 +22,8 @@ from jaxte.bridge.primitive.sizes import in_one_form, is_symbolic
 from jaxte.bridge.primitive.told import told
 from jaxte.derivatives.accumulation import accumulation_order
 from jaxte.derivatives.forward import reached_from
-from jaxte.derivatives.overrides import Override, by_fdiff, check_overrides
+from jaxte.derivatives.given_overrides import by_fdiff, check_overrides
+from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import LoweringError

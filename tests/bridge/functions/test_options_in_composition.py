@@ -119,3 +119,33 @@ def test_an_override_of_a_tensor_that_is_not_there_is_named() -> None:
     builder = te.function(rounded, override=lambda r, x: {rounded(x): ([x], pass_on)})
     with pytest.raises(te.DifferentiationError, match="override has R, which R does not depend on"):
         builder(X)
+
+
+@pytest.mark.parametrize("among_tensors", [False, True])
+@pytest.mark.parametrize("way", ["itself", "by way of a definition"])
+def test_a_gradient_that_would_go_to_another_function_is_refused(way: str, among_tensors: bool) -> None:
+    """It would be lost in silence: the placeholder is no input of this function."""
+    other, x = te.placeholder((4,), name="other"), te.placeholder((4,), name="x")
+    twice = te.compute((4,), lambda i: 2 * other[i], "twice")
+    y = te.compute((4,), lambda i: te.round(x[i]), "y")
+    source = other if way == "itself" else twice
+    with pytest.raises(te.DifferentiationError) as error:
+        fn = te.function([x], y, override={y: ([source], lambda out, inputs, head: [head])})
+        if among_tensors:
+            fn(te.placeholder((4,), name="z"))
+        else:
+            fn(jnp.ones(4))
+    made = "" if way == "itself" else ", which is computed from other,"
+    assert (
+        f"the override of y passes a gradient to {source.name}{made} but the inputs of the function are x"
+        in str(error.value)
+    )
+
+
+def test_a_gradient_to_what_no_input_has_is_none() -> None:
+    """A constant, or a part of a definition, may be a dependency."""
+    x = te.placeholder((4,), name="x")
+    own, half = te.constant(np.ones(4, "float32"), name="own"), te.compute((4,), lambda i: 0.5 * x[i], "half")
+    y = te.compute((4,), lambda i: te.round(half[i]), "y")
+    fn = te.function([x], y, override={y: ([own, half], lambda out, inputs, head: [head, head])})
+    np.testing.assert_allclose(jax.grad(lambda a: jnp.sum(fn(a)))(jnp.ones(4)), 0.5)
