@@ -19,10 +19,11 @@ from jaxte.lang.graphs import among, identical, reached
 from jaxte.lang.operators import ADD, COMPARISONS, SELECT
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.affine import linear, normal
+from jaxte.sets.conditions import is_zero, same_condition
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import index_stays_in
+from jaxte.sets.resolved import decided
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.recurrences.earlier import decided, is_zero, same_condition
 from jaxte.tensors.recurrences.node import State
 from jaxte.tensors.recurrences.starts import guarded_read
 from jaxte.tensors.structure import topological_order

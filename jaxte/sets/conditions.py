@@ -171,3 +171,13 @@ def halves(condition: Expr) -> Iterator[Expr]:
                     yield call(op, side, bound)
                 return
     yield condition
+
+
+def same_condition(a: Expr, b: Expr) -> bool:
+    """Whether two comparisons of positions hold at the same ones."""
+    first, second = nonnegative_forms(a), nonnegative_forms(b)
+    return len(first) == len(second) == 1 and is_zero(first[0] - second[0])
+
+
+def is_zero(form: Linear) -> bool:
+    return form.is_constant and form.constant == 0

@@ -1,4 +1,4 @@
-"""Index expressions without the divisions that the ranges of their axes decide."""
+"""Index expressions without the divisions that the ranges of their axes decide, and bodies without such comparisons."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from functools import lru_cache
 import numpy as np
 
 from jaxte.lang.divisions import Division, Quotient, division
-from jaxte.lang.expr import Axis, Call, Expr
+from jaxte.lang.expr import Axis, Call, Expr, as_expr
 from jaxte.lang.limits import CASES
-from jaxte.lang.walk import postorder, substitute
+from jaxte.lang.operators import GREATER, GREATER_EQUAL, LESS, LESS_EQUAL
+from jaxte.lang.walk import postorder, rewrite, substitute
 from jaxte.sets.affine import Linear, combined, from_linear, linear, normal
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import (
     Bounds,
+    decide,
     dims_of,
     highest,
     interval,
@@ -24,6 +27,20 @@ from jaxte.sets.intervals import (
 )
 from jaxte.sets.quasi_affine import index_of
 from jaxte.sets.tabulate import values_along
+
+_ORDERS = (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
+
+
+def decided(body: Expr) -> Expr:
+    """``body`` without comparisons of positions that hold at all of them, or at none."""
+
+    def rule(node: Expr) -> Expr:
+        if isinstance(node, Call) and node.op in _ORDERS and all(is_index(a) for a in node.args):
+            found = decide(node.op, *node.args)
+            return node if found is None else as_expr(found)
+        return node
+
+    return rewrite(body, rule)
 
 
 def simplify(index: Expr, table: Mapping[Axis, Expr]) -> Expr:

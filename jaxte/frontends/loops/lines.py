@@ -24,7 +24,7 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute, with_indices
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, nonnegative_forms
-from jaxte.tensors.recurrences.earlier import decided
+from jaxte.sets.resolved import decided
 
 _Fixed = tuple[tuple[int, Expr], ...]
 """Places of an array, and where along each of them a step reads it."""

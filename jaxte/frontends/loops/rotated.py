@@ -24,11 +24,12 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute, with_indices
 from jaxte.sets.affine import normal
+from jaxte.sets.conditions import same_condition
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
+from jaxte.sets.resolved import decided
 from jaxte.tensors.compute import defined
-from jaxte.tensors.recurrences.earlier import decided, same_condition
 from jaxte.tensors.recurrences.node import State
 from jaxte.tensors.recurrences.starts import guarded_read
 from jaxte.tensors.tensor import Compute, Tensor

@@ -17,7 +17,7 @@ from jaxte.lang.operators import ADD, EQUAL, SELECT
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.index_forms import difference, is_index
 from jaxte.sets.intervals import known
-from jaxte.tensors.recurrences.earlier import decided
+from jaxte.sets.resolved import decided
 from jaxte.tensors.tensor import Compute
 
 

@@ -29,7 +29,7 @@ from jaxte.lower.recurrences.finals import Changed, changes, is_last
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import known, reach
-from jaxte.tensors.recurrences.earlier import decided
+from jaxte.sets.resolved import decided
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Compute, Head, Tensor

@@ -12,7 +12,7 @@ from jaxte.lang.limits import AGAIN
 from jaxte.lower.recurrences.finals import Changed, changes, with_finals
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
-from jaxte.tensors.recurrences.earlier import decided
+from jaxte.sets.resolved import decided
 from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.tensor import Compute, Tensor

@@ -23,7 +23,7 @@ from jaxte.planning.indices.digits import Digits
 from jaxte.sets.digits import Number, at_digits, whole
 from jaxte.sets.index_forms import linear_or_none, nonnegative_forms
 from jaxte.sets.intervals import known
-from jaxte.tensors.recurrences.earlier import decided
+from jaxte.sets.resolved import decided
 from jaxte.tensors.tensor import Compute
 
 

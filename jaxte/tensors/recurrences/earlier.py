@@ -2,8 +2,6 @@
 
 Where the conditions around a read fix that number, the read is written with it. Where they leave none but earlier positions, it is one of all positions
 so far, which the loop hands on. A tensor on the way, of which more than one position is read, is what its definition says.
-
-Comparisons of positions: which are decided, and which of them say the same.
 """
 
 from __future__ import annotations
@@ -11,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from jaxte.lang.dtypes import is_integer
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import COMPARISONS, EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, SELECT
+from jaxte.lang.operators import COMPARISONS, EQUAL, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import Linear, normal
+from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms
-from jaxte.sets.intervals import decide
+from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.recurrences.node import Position, Recurrence, State
 from jaxte.tensors.tensor import Compute, Placeholder, Tensor
@@ -183,28 +180,3 @@ def _is_fixed(read: Read, group: Recurrence, clock: Axis) -> bool:
     offset = offset_from(clock, index)
     form = None if offset is None else linear_or_none(offset)
     return bool(reads_of(index)) or (form is not None and form.is_constant)
-
-
-_ORDERS = (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
-
-
-def decided(body: Expr) -> Expr:
-    """``body`` without comparisons of positions that hold at all of them, or at none."""
-
-    def rule(node: Expr) -> Expr:
-        if isinstance(node, Call) and node.op in _ORDERS and all(is_index(a) for a in node.args):
-            found = decide(node.op, *node.args)
-            return node if found is None else as_expr(found)
-        return node
-
-    return rewrite(body, rule)
-
-
-def same_condition(a: Expr, b: Expr) -> bool:
-    """Whether two comparisons of positions hold at the same ones."""
-    first, second = nonnegative_forms(a), nonnegative_forms(b)
-    return len(first) == len(second) == 1 and is_zero(first[0] - second[0])
-
-
-def is_zero(form: Linear) -> bool:
-    return form.is_constant and form.constant == 0

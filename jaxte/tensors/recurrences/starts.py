@@ -13,9 +13,9 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear, normal
+from jaxte.sets.conditions import is_zero, same_condition
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.functions import check_result
-from jaxte.tensors.recurrences.earlier import is_zero, same_condition
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.tensor import Tensor, of_array
 

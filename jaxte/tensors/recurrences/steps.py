@@ -21,7 +21,8 @@ from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import known
-from jaxte.tensors.recurrences.earlier import at_clock, decided, offset_from, with_bodies, with_lags
+from jaxte.sets.resolved import decided
+from jaxte.tensors.recurrences.earlier import at_clock, offset_from, with_bodies, with_lags
 from jaxte.tensors.recurrences.nests import Clocked, Nest, nest_of
 from jaxte.tensors.recurrences.node import Position, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.starts import Starts
