@@ -60,7 +60,7 @@ def test_digits() -> None:
 @pytest.mark.parametrize(
     ("name", "steps"),
     [
-        ("residual_digits", 25),
+        ("residual_digits", 20),
         ("window_transformer", 10),
     ],
 )
