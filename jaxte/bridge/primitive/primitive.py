@@ -32,6 +32,7 @@ from jaxte.bridge.primitive.program import BACKWARD, TANGENT, Program, program
 from jaxte.bridge.primitive.sizes import extents_of, own_size
 from jaxte.derivatives.forward import reached_from, transposed
 from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.lang.budget import kept
 from jaxte.lang.errors import ShapeError
 from jaxte.lower.cost.platforms import OTHER, PLATFORMS
 from jaxte.lower.program.residuals import add_sizes
@@ -121,6 +122,7 @@ def _run(*arrays: Any, program: Program, places: Places | None) -> list[Any]:
     return compiled(*arrays)  # type: ignore[no-any-return]
 
 
+@kept()
 def _lower(ctx: Any, *args: Any, platform: str, program: Program, places: Places | None) -> Any:
     """The emitted code for a platform; how it is divided on a mesh of explicit axes is left to XLA within it."""
     program = program.on(platform)

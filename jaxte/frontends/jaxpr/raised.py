@@ -24,6 +24,7 @@ from jaxte.frontends.jaxpr.priced import cheaper
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.traced import Fingerprint, KeptPlans, Traced, call_as_jaxpr, fingerprint
 from jaxte.frontends.jaxpr.tune import measured_or_kept
+from jaxte.lang.budget import kept
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError
 
@@ -69,6 +70,11 @@ class Raised(PickledByName, Explained[RaisedReport], Generic[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         if not any(isinstance(leaf, jax.core.Tracer) for leaf in tree_leaves((args, kwargs))):
             return self.f(*args, **kwargs)
+        with kept():
+            return self._differentiated(*args, **kwargs)
+
+    def _differentiated(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """A call with arrays that JAX traces."""
         try:
             traced = self.traced(args, kwargs)
         except _CONCRETE:

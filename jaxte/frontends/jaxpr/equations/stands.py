@@ -12,6 +12,7 @@ from jax.extend import source_info_util
 from jax.extend.core import Literal
 
 from jaxte.bridge.jaxprs import bound, walked
+from jaxte.frontends.jaxpr.equations.called import as_calls
 
 Replacement = Callable[[Any, Sequence[Any]], Sequence[Any] | None]
 _EMPTY = jax.make_jaxpr(lambda: [])().jaxpr
@@ -69,7 +70,7 @@ def as_they_stand(eqns: Sequence[Any], read: Callable[[Any], Any], wanted: Conta
         constvars=[],
         invars=list(free),
         outvars=outs,
-        eqns=list(eqns),
+        eqns=as_calls(eqns),
         effects=frozenset().union(*(e.effects for e in eqns)),
         debug_info=_EMPTY.debug_info._replace(arg_names=None, result_paths=None),
     )
