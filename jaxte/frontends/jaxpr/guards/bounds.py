@@ -18,6 +18,7 @@ from jaxte.bridge.jaxprs import bound
 from jaxte.frontends.jaxpr.equations.stands import in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.uses import MOST_ALIKE
+from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 from jaxte.lang.dtypes import is_inexact
 
@@ -44,6 +45,15 @@ def bound_of(step: Step) -> Bound | None:
     if argument is None or not _ends(step, argument):
         return None
     return Bound(step, 1 if step.name == "div" else 0)
+
+
+def is_steep_at_nan(step: Step, ranges: Ranges) -> bool:
+    """Whether slopes of ``step`` are finite but where its value is NaN."""
+    argument = _argument(step)
+    if argument is not None:
+        found = _source(argument)
+        return found is not None and not found[2]  # else the exponential of infinity may be among them
+    return len(step.inputs) == 1 and ranges.is_steep_at_nan(step)
 
 
 def _argument(step: Step) -> Slot | None:

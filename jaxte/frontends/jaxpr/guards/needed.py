@@ -113,7 +113,7 @@ class Needs:
         return known[slot]
 
     def _enter(self, slot: Slot) -> None:
-        uses = self._uses(slot)
+        uses = self.uses(slot)
         if uses:
             self._differentiated.add(slot)
         if slot in self._results or not uses:
@@ -163,7 +163,7 @@ class Needs:
         out = use.step.outputs[0]
         return passes(use) and self.partial(out) and out not in self._alone
 
-    def _uses(self, slot: Slot) -> list[Use]:
+    def uses(self, slot: Slot) -> list[Use]:
         """Who reads ``slot`` and has a derivative."""
         return [
             Use(step, n)

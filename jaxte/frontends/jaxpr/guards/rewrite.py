@@ -22,6 +22,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.slopes import Guard, Root, guard_of, roots_of
+from jaxte.frontends.jaxpr.guards.told import leaves_no_nan
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in, ordered
@@ -44,11 +45,13 @@ def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], same:
     partial = [step for step in steps if any(map(needs.partial, step.outputs))]
     ranges = Ranges()
     still = _still(steps, {slots[v] for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars[:same])})
+    still = still if same else set()
     guards = {
         step: guard
         for step in partial
-        if not _is_taken_in_whole(step, needs, still if same else set())
+        if not _is_taken_in_whole(step, needs, still)
         and (guard := guard_of(step, needs, ranges))
+        and not leaves_no_nan(step, needs, ranges, still)
     }
     roots = roots_of((step for step in steps if step not in guards), needs)
     if not guards and not roots:

@@ -84,6 +84,10 @@ class Ranges:
         asked = own.values if any(o is not None and o.moving for o in others) else own.moving
         return asked is not None and not _is_finite(step, operand, asked)
 
+    def is_steep_at_nan(self, step: Step) -> bool:
+        """Whether the slope of a function of one array is finite but where this is NaN."""
+        return _is_finite(step, 0, self.of(step.inputs[0]).within(nan=False))
+
     def _below(self, slot: Slot) -> Iterable[Slot]:
         made = slot.origin
         if slot in self._found or slot.known is not None or made is None:
@@ -119,6 +123,8 @@ class Ranges:
             return _Left(None if made is not None and made.name == "stop_gradient" else values, values)
         if made.name == "select_n":
             return self._left_by_choice(made, says, most)
+        if _multiplies_itself(made):
+            return self._left_by_power(made, says, most)
         found: list[_Left] = []
         for operand in made.inputs:
             own = self._left_out(operand, says, most - 1)
@@ -130,6 +136,15 @@ class Ranges:
         if len(moving) != 1:
             return _Left(values if moving else None, values)
         return _Left(of_step(made, [own.moving or own.values for own in found]), values)
+
+    def _left_by_power(self, power: Step, says: Says | None, most: int) -> _Left | None:
+        """A power has no slope but NaN where it is NaN itself: what flows into it there is NaN on the way on, whatever it is."""
+        own = self._left_out(power.inputs[0], says, most - 1)
+        if own is None:
+            return None
+        values = of_step(power, [own.values] * len(power.inputs))
+        moving = own.moving and of_step(power, [own.moving.within(nan=False)] * len(power.inputs))
+        return _Left(moving, values)
 
     def _left_by_choice(self, choice: Step, says: Says | None, most: int) -> _Left | None:
         moving: list[Range] = []
@@ -193,6 +208,14 @@ class Ranges:
         if slot not in self._made:
             self._made[slot] = made_of(slot)
         return self._made[slot]
+
+
+def _multiplies_itself(step: Step) -> bool:
+    """Whether ``step`` is a power of at least 2, so that its slope has what it is a power of as a factor."""
+    if step.name == "mul":
+        return step.inputs[0] is step.inputs[1]
+    power = power_of(step) if step.name in ("square", "integer_pow") else None
+    return power is not None and power >= 2
 
 
 def _narrowed(own: Range, name: str, other: Range, case: Slot) -> Range:

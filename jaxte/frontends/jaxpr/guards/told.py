@@ -1,0 +1,87 @@
+"""Choices that NaN makes itself: where the value of a step is NaN, a comparison with it fails, and the choice by it takes what the step makes.
+
+``where(p < 1e-15, 1e-15, p)`` leaves no NaN of ``p`` out. A step whose slope is infinite or NaN only where its value is NaN needs no guard before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from math import prod
+
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.guards.bounds import is_steep_at_nan
+from jaxte.frontends.jaxpr.guards.needed import Needs
+from jaxte.frontends.jaxpr.guards.uses import MASKS_MOVE, MOST_ALIKE, ONE_BY_ONE, Use, made_of
+from jaxte.frontends.jaxpr.guards.values import Ranges
+from jaxte.lang.dtypes import is_inexact
+
+# of which all that is made of NaN is NaN
+_ARITHMETIC = ("add", "add_any", "sub", "mul", "div", "neg", "abs", "square", "sqrt", "rsqrt", "copy")
+_FUNCTIONS = (
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "tanh",
+    "logistic",
+    "sin",
+    "cos",
+    "erf",
+    "convert_element_type",
+)
+_KEEPS_NAN = frozenset([*_ARITHMETIC, *_FUNCTIONS, *MASKS_MOVE, "rev", "reduce_sum"])
+_FAILS = dict.fromkeys(("eq", "lt", "le", "gt", "ge"), False) | {"ne": True}
+
+
+def leaves_no_nan(step: Step, needs: Needs, ranges: Ranges, still: Set[Slot]) -> bool:
+    """Whether ``step`` has finite slopes where its value is no NaN, and no choice leaves NaN out.
+
+    What is the same in each turn of a loop, as the arrays in ``still`` are, is not asked about choices that take all or nothing in a turn.
+    """
+    if not is_steep_at_nan(step, ranges):
+        return False
+    (out,) = step.outputs
+    seen: dict[Slot, tuple[Slot, ...]] = {out: (out,)}
+    stack = [out]
+    while stack:
+        slot = stack.pop()
+        if not needs.partial(slot):
+            return True
+        for use in needs.uses(slot):
+            made = use.step.outputs[0]
+            if made not in seen and _is_taken(use, seen[slot], still if out in still else set()):
+                beside = use.step.name in ONE_BY_ONE and made.shape == slot.shape
+                seen[made] = (*seen[slot], made) if beside else (made,)
+                stack.append(made)
+    return False
+
+
+def _is_taken(use: Use, nan: tuple[Slot, ...], still: Set[Slot]) -> bool:
+    """Whether a reader makes NaN of it, where the arrays in ``nan``, which are beside the operand, are NaN."""
+    step = use.step
+    if step.name in _KEEPS_NAN:
+        return is_inexact(step.outputs[0].dtype)
+    if step.name != "select_n" or use.operand == 0:
+        return False
+    by = step.inputs[0]
+    if still and by not in still and prod(by.shape) == 1:
+        return True
+    holds = _of_nan(by, {made_of(slot) for slot in nan})
+    return holds is not None and use.operand == 1 + holds
+
+
+def _of_nan(by: Slot, nan: Set[object], most: int = MOST_ALIKE) -> bool | None:
+    """Whether a condition holds where arrays that are made as one of ``nan`` are NaN; None where it may, or may not."""
+    step = by.origin
+    if step is None or by.known is not None or not most:
+        return None
+    if step.name in _FAILS:
+        return _FAILS[step.name] if any(made_of(s) in nan for s in step.inputs) else None
+    if step.name not in ("not", "and", "or"):
+        return None
+    found = [_of_nan(own, nan, most - 1) for own in step.inputs]
+    if step.name == "not":
+        return None if found[0] is None else not found[0]
+    decides = step.name == "or"
+    return decides if decides in found else None if None in found else not decides

@@ -1,0 +1,100 @@
+"""Slopes that are infinite or NaN only where NaN is made of the value anyway are not guarded: no selection is put in for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jaxte as te
+
+where = jnp.where
+LOGITS = np.random.default_rng(0).normal(size=(6, 6)).astype("float32")
+LINE = np.array([-3.0, -0.5, 0.0, 0.5, 0.9, 2.0, 30.0], "float32")
+HERE = LINE > 0
+
+
+def softmax(x: Any) -> Any:
+    e = jnp.exp(x - lax.stop_gradient(x.max(-1, keepdims=True)))
+    return e / e.sum(-1, keepdims=True)
+
+
+def held(p: Any) -> Any:
+    return where(p < 1e-3, 1e-3, p)
+
+
+def forward(x: Any) -> Any:
+    """Probabilities of states, of which those that are small are held in each turn."""
+
+    def turn(state: Any, row: Any) -> Any:
+        new = held(jnp.exp(-jnp.square(row)) * jnp.sum(state[:, None] * softmax(x), 0))
+        total = jnp.sum(new)
+        total = where(total == 0, 1.0, total)
+        return new / total, jnp.log(total)
+
+    start = jnp.ones(6) / 6
+    return lax.scan(turn, start, LOGITS * 3)[1].sum()
+
+
+def of_probabilities(choose: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: jnp.sum(choose(softmax(x), x) ** 2)
+
+
+NOT_GUARDED = {
+    "small probabilities are held": (lambda x: jnp.sum(held(softmax(x)) ** 2), LOGITS),
+    "those of a sum": (lambda x: jnp.sum(jnp.log(held(softmax(x) @ jnp.ones(6) + softmax(x).sum(0)))), LOGITS),
+    "not smaller": (of_probabilities(lambda p, x: where(~(p < 1e-3), p, 1.0)), LOGITS),
+    "one of two comparisons": (of_probabilities(lambda p, x: where((p < 0.1) & (x > 0), 1.0, p)), LOGITS),
+    "turns of a loop": (forward, LOGITS),
+    "densities": (lambda x: jnp.sum(where(HERE, jnp.exp(-0.5 * ((x - 0.3) / 2) ** 2), 0.0)), LINE),
+    "heavy tails": (lambda x: jnp.sum(where(HERE, jnp.log1p(jnp.square(x * 2) / 3), 0.0)), LINE),
+    "one over a power": (lambda x: jnp.sum(where(HERE, 1 / (1 + lax.integer_pow(x, 4)), 0.0)), LINE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_GUARDED)
+def test_what_makes_nan_itself_is_not_guarded(name: str) -> None:
+    f, x = NOT_GUARDED[name]
+    assert not te.explain(te.grad(f), x).guarded
+    np.testing.assert_allclose(te.grad(f)(x), jax.grad(f)(x), rtol=1e-4, atol=1e-6)
+
+
+ODD = np.where(np.arange(6)[:, None] % 2, np.float32(-np.inf), LOGITS)
+FINITE = (np.arange(6) % 2 == 0)[:, None]
+GUARDED = {
+    "a mask that is given": (lambda x: jnp.sum(where(FINITE, softmax(x), 0.0) ** 2), ODD),
+    "what is no number": (of_probabilities(lambda p, x: where(jnp.isnan(p), 0.0, p)), ODD),
+    "a comparison that NaN fails": (of_probabilities(lambda p, x: where(p >= 0, p, 0.0)), ODD),
+    "either comparison": (of_probabilities(lambda p, x: where((p < 0.1) | ~FINITE, 0.0, p)), ODD),
+    "a mask around": (of_probabilities(lambda p, x: where(FINITE, held(p), 0.0)), ODD),
+    "what is not compared itself": (lambda x: jnp.sum(where(x < -9, 0.0, softmax(x)) ** 2), ODD),
+    "infinity that is replaced": (lambda x: jnp.sum(where(x < 2, jnp.exp(x), 0.0)), LINE * 10),
+    "an exponential of a power": (lambda x: jnp.sum(where(abs(x) < 3, jnp.exp(x**2), 0.0)), LINE),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_what_is_left_out_by_others_is_guarded(name: str) -> None:
+    f, x = GUARDED[name]
+    found = te.grad(f)(x)
+    assert np.isfinite(found).all()
+
+
+def test_nan_that_is_missing_is_where_it_was() -> None:
+    """A square multiplies by NaN, with a guard behind it or without: the same elements of the gradients are NaN."""
+
+    def f(x: Any, centre: Any) -> Any:
+        return jnp.sum(where(x == x, jnp.exp(-((x - centre) ** 2)), 0.0))
+
+    def chosen(x: Any, centre: Any) -> Any:
+        return jnp.sum(where(x == x, jnp.exp(-where(x == x, (x - centre) ** 2, 0.0)), 0.0))
+
+    x = np.where(HERE, LINE, np.nan)
+    found, expected = (g(f_, (0, 1))(x, LINE) for g, f_ in ((te.grad, f), (jax.grad, chosen)))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
