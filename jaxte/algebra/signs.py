@@ -2,7 +2,8 @@
 
 ``sqrt(sum over k of x[i, k] ** 2 + 1e-6)`` is finite, and so is ``x[i, j]`` divided by it, or by ``1 + exp(x[i, j])``.
 
-Even functions of differences, each of one of both signs: ``(a - b)**2`` is ``(b - a)**2`` to the last bit, and so is ``cos(a - b)``.
+Even functions of differences, each of one of both signs: ``(a - b)**2`` is ``(b - a)**2`` to the last bit, and so are ``cos(a - b)`` and ``1 - tanh(a - b)**2``; the slope
+of a sigmoid is to what it rounds ``1 - s`` by.
 
 An adjoint reads the difference of two neighbours from both sides. With the same squares, the weights that are made of them are the same, and
 are computed once: ``exp(-(x[i] - x[i + 1])**2)`` for the edge to the right, and for that to the left of the next element.
@@ -114,6 +115,7 @@ def _of_call(node: Call, below: list[Sign]) -> Sign:
 
 
 _EVEN = frozenset(["abs", "square", "cos", "cosh"])
+_ODD = frozenset(["sign", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf"])
 
 
 def with_even_functions(body: Expr) -> Expr:
@@ -138,12 +140,27 @@ def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr]) -> None
         first, second = node.args
         if text(second) < text(first):
             turned[node] = node.rebuild([second, first])
+    elif (sigmoid := _of_logistic_density(node)) is not None and sigmoid.args[0] in turned:
+        there = sigmoid.rebuild([turned[sigmoid.args[0]]])
+        plain[node] = there * (1 - there)
     elif not turned.keys().isdisjoint(node.args):
         if node.op is MULTIPLY or node.op is DIVIDE:
             found = node.rebuild([turned.get(a, plain[a]) for a in node.args])
             (plain if all(a in turned for a in node.args) else turned)[node] = found
         elif node.op.name in _EVEN:
             plain[node] = node.rebuild([turned[a] for a in node.args])
+        elif node.op.name in _ODD:
+            turned[node] = node.rebuild([turned[a] for a in node.args])
+
+
+def _of_logistic_density(node: Call) -> Call | None:
+    """The sigmoid ``s`` of ``s * (1 - s)``, its slope; None where ``node`` is something else."""
+    match node:
+        case Call(op, (Call() as sigmoid, Call(minus, (Const(1), other)))) if op is MULTIPLY:
+            return (
+                sigmoid if minus is SUBTRACT and other is sigmoid and sigmoid.op.name == "sigmoid" else None
+            )
+    return None
 
 
 def _is_neighbour(node: Expr) -> bool:

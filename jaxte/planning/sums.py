@@ -21,6 +21,7 @@ from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digit_choices import by_digit_values
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
 from jaxte.planning.indices.fewer_elements import at_terms, with_elements
+from jaxte.planning.indices.flat_windows import with_flat_windows
 from jaxte.planning.indices.known import with_lines, with_turned_factors
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
@@ -166,6 +167,12 @@ SHAPES = Rule[Compute, Definition](
     "a flat tensor that is read at digits of its positions has the shape of the digits",
 )
 
+FLAT = Rule[Compute, Definition](
+    "flat windows",
+    lambda own, at: renewed(own, with_flat_windows(own.body)),
+    "a tensor of which the digits of a window's positions are read is a flat one, read at the positions",
+)
+
 
 def _at_digits(own: Compute, at: Definition) -> Compute:
     summed = renewed(own, with_digit_axes(own.body))
@@ -224,7 +231,7 @@ SUMS: tuple[Rule, ...] = (
     PARTIAL_SUMS,
     WHOLE_TERMS,
 )
-DEFINITIONS: tuple[Rule, ...] = (OVER_DIGITS, SHAPES, CONTINUED_ENDS)
+DEFINITIONS: tuple[Rule, ...] = (OVER_DIGITS, SHAPES, FLAT, CONTINUED_ENDS)
 
 
 def planned_body(tensor: Compute, at: Definition) -> Expr:
@@ -247,6 +254,7 @@ def planned_adjoint(adjoint: Compute, at: Definition) -> Expr:
 
 def _better_body(own: Compute, at: Definition) -> Expr:
     """The body of ``own`` with its sums planned, over copies with continued ends where that is worth it."""
+    own = FLAT.at(own, at)
     straight = CONTINUED_ENDS.at(own, at)
     return straight.body if straight is not own else _planned(own, own.body, outermost(own.body), at)
 

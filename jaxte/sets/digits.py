@@ -11,12 +11,13 @@ from itertools import pairwise
 
 from jaxte.lang.divisions import Quotient, Remainder, division, divisions
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
+from jaxte.lang.graphs import among
 from jaxte.lang.limits import SEVERAL
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY, NOT_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.sets.affine import Linear, from_linear, linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms
-from jaxte.sets.intervals import at_most, axis_bounds, constant, known
+from jaxte.sets.intervals import at_most, axis_bounds, constant, interval, known
 from jaxte.sets.resolved import resolved
 
 
@@ -29,13 +30,20 @@ def weights_of(axis: Axis, roots: Iterable[Expr]) -> list[int]:
     for divided in divisions(*roots):
         if axis in free_axes(divided.number):
             weight = _weight(axis, divided.number)
-            if weight is None or divided.base is None:
+            if weight is not None and divided.base is not None:
+                found.add(weight * divided.base)
+            elif not _is_of_digits(axis, divided.number):
                 return []
-            found.add(weight * divided.base)
     weights = sorted((w for w in found if w < extent), reverse=True)
     if len(weights) < 2 or extent % weights[0] or any(high % low for high, low in pairwise(weights)):
         return []
     return weights
+
+
+def _is_of_digits(axis: Axis, number: Expr) -> bool:
+    """Whether ``number`` adds quotients and remainders of ``axis`` to others, so that it is a sum of axes over its digits: what ``x[(7 * (w // 4) + i) % 28]`` wraps."""
+    form = linear_or_none(number)
+    return form is not None and axis not in form.terms and len(form.terms) > 1
 
 
 def _weight(axis: Axis, numerator: Expr) -> int | None:
@@ -119,6 +127,34 @@ def is_by_blocks(body: Expr, axes: Sequence[Axis]) -> bool:
     return False
 
 
+def shifting(body: Expr, axes: Sequence[Axis]) -> set[Axis]:
+    """Those of ``axes`` of which a digit shifts what is read at another one of them, as in ``x[i + s // 9]``: over the digits it is a window, which forms meet."""
+    found: set[Axis] = set()
+    for read in reads_of(body):
+        for index in read.indices:
+            own = [a for a in free_axes(index) if among(a, axes)]
+            form = linear_or_none(index) if len(own) > 1 else None
+            terms = [] if form is None else list(form.terms.items())
+            for atom, factor in terms:
+                digit = division(atom)
+                if digit is not None and among(digit.number, own):
+                    others = [(a, c) for a, c in terms if a is not atom]
+                    found.update(a for a in own if a is digit.number and _overlaps(atom, factor, others))
+    return found
+
+
+def _overlaps(atom: Expr, factor: int, others: Sequence[tuple[Expr, int]]) -> bool:
+    """Whether the positions of ``factor * atom`` lie among those of another term: no digit beside it, as in ``x[16 * (i // 16) + c]``."""
+    own = interval(linear(atom), axis_bounds(free_axes(atom)))
+    for other, step in others:
+        ends = interval(linear(other), axis_bounds(free_axes(other)))
+        if own is not None and ends is not None:
+            reach, width = abs(factor) * (own[1] - own[0] + 1), abs(step) * (ends[1] - ends[0] + 1)
+            if reach > abs(step) and width > abs(factor):
+                return True
+    return False
+
+
 def _digits_read(read: Read) -> set[tuple[type, Expr]] | None:
     """The quotients and remainders of axes that an element is read by; None where another index is not an axis by itself."""
     found: set[tuple[type, Expr]] = set()
@@ -175,6 +211,8 @@ def _in_form(root: Expr, table: Mapping[Expr, Expr], form: Callable[[Expr], Expr
                 return table[node]
             case Read(tensor, indices) if not any(map(reads_of, indices)):
                 return Read(tensor, [*map(form, indices)])
+            case Call(op) if (own := division(node)) is not None and is_index(own.number):
+                return call(op, form(own.number), own.divisor)
             case Call(op, (left, right)) if op in COMPARISONS and _is_of_positions(node):
                 return call(op, form(left - right), Const(0))
         return node

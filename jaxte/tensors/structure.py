@@ -6,10 +6,12 @@ The kinds of tensors that planning takes out of definitions, and that others tel
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
+from weakref import WeakValueDictionary
 
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, Reducer, as_expr
 from jaxte.lang.graphs import ordered
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -21,6 +23,7 @@ def topological_order(
 
 
 Structure = tuple[Hashable, ...]
+Kind = TypeVar("Kind", bound=Compute)
 
 
 def structure_of(tensor: Compute) -> Structure | None:
@@ -85,6 +88,21 @@ class PartialSum(Compute):
     """A sum over some axes of a larger sum, or a reduction at the terms of its indices."""
 
     __slots__ = ()
+
+
+_LAYOUTS: WeakValueDictionary[Hashable, Compute] = WeakValueDictionary()
+CANONICAL = tuple(Axis(f"i{n}", 0, 2**40) for n in range(8))
+
+
+def laid_out(kind: type[Kind], name: str, axes: Sequence[Axis], element: Expr) -> Kind:
+    """A tensor of this ``kind`` that lays another one out, the same one for all definitions that read it so: what flows back to them is added up before it is laid out again."""
+    if len(axes) > len(CANONICAL):
+        return kind(name, axes, element)
+    key = kind, substitute(element, dict(zip(axes, CANONICAL, strict=False))), tuple(a.extent for a in axes)
+    found = _LAYOUTS.get(key)
+    if not isinstance(found, kind):
+        found = _LAYOUTS[key] = kind(name, axes, element)
+    return found
 
 
 class Rows(Compute):

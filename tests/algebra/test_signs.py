@@ -9,7 +9,7 @@ import pytest
 
 import jaxte as te
 from jaxte.algebra.product import stays_finite
-from jaxte.algebra.signs import Sign, sign
+from jaxte.algebra.signs import Sign, sign, with_even_functions
 
 x = te.placeholder((4, 3), "float64", "x")
 K = te.reduce_axis((0, 3), "k")
@@ -43,3 +43,21 @@ def test_what_is_divided_by_a_root_above_zero_is_finite() -> None:
     assert not stays_finite(te.compute((4, 3), lambda i, k: x[i, k] / square[i], "c")[0, 0])
     assert not stays_finite(te.compute((4,), lambda i: te.log(square[i]), "d")[0])
     assert stays_finite(te.compute((4,), lambda i: te.log1p(square[i]), "e")[0])
+
+
+@pytest.mark.parametrize(
+    "slope",
+    [
+        lambda d: 1 - te.tanh(d) * te.tanh(d),
+        lambda d: te.sigmoid(d) * (1 - te.sigmoid(d)),
+        lambda d: te.cos(3 * d),
+    ],
+)
+def test_even_slopes_are_the_same_from_both_sides(slope: Callable[[Any], Any]) -> None:
+    there, back = slope(4 * (x[0, 0] - x[1, 0])), slope(4 * (x[1, 0] - x[0, 0]))
+    assert with_even_functions(there) is with_even_functions(back)
+
+
+def test_the_slope_of_what_is_not_even_is_told_apart() -> None:
+    there, back = te.exp(x[0, 0] - x[1, 0]), te.exp(x[1, 0] - x[0, 0])
+    assert with_even_functions(there) is not with_even_functions(back)

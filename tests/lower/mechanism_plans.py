@@ -324,3 +324,36 @@ def ranges(x: Tensor) -> Tensor:
     at = lambda b, i: x[b, i + k]  # noqa: E731
     shape = (x.shape[0], x.shape[1] - 89)
     return te.compute(shape, lambda b, i: te.max(at(b, i), axis=k) - te.min(at(b, i), axis=k), "y")
+
+
+# --- windows over positions of which the digits are read
+
+
+def hours_of_days(x: Tensor, w: Tensor) -> Tensor:
+    """A filter along hours, of features of days."""
+    k, c = summed(k=w.shape[0], c=x.shape[1])
+    n, h = x.shape[0], x.shape[2]
+    at = lambda t, o: x[(t + k) // h, c, (t + k) % h] * w[k, c, o]  # noqa: E731
+    return te.compute((n * h - w.shape[0] + 1, w.shape[2]), lambda t, o: te.sum(at(t, o), axis=[k, c]), "y")
+
+
+def blocks_of_pixels(x: Tensor, w: Tensor) -> Tensor:
+    """A convolution of an image whose pixels are features of blocks of 2 x 2, as after a pixel shuffle."""
+    p, q, c = summed(p=3, q=3, c=w.shape[2])
+    n, m, features = x.shape[1], x.shape[2], w.shape[2]
+
+    def element(b: te.Axis, i: te.Axis, j: te.Axis, o: te.Axis) -> te.Expr:
+        u, v = i + p, j + q
+        read = x[b, u // 2, v // 2, (u % 2 * 2 + v % 2) * features + c]
+        return te.sum(read * w[p, q, c, o], axis=[p, q, c])
+
+    return te.compute((x.shape[0], 2 * n - 2, 2 * m - 2, w.shape[3]), element, "y")
+
+
+def tiled_image(x: Tensor) -> Tensor:
+    """Smoothed differences of an image that is stored in tiles."""
+    p, q = summed(p=3, q=3)
+    n, m, h, w = x.shape
+    at = lambda i, j: x[i // h, j // w, i % h, j % w]  # noqa: E731
+    shape = n * h - 2, m * w - 2
+    return te.compute(shape, lambda i, j: te.sum(te.tanh(at(i + p, j + q)) * (p - 1 + q), axis=[p, q]), "y")

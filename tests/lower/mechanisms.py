@@ -500,4 +500,14 @@ MECHANISMS = (
             Sample(plans.ranges, ((4, 3000),), 1.3),
         ),
     ),
+    Mechanism(
+        "flat windows",
+        "gather",
+        as_named,
+        (
+            Sample(plans.hours_of_days, ((20, 8, 24), (5, 8, 6)), 2),
+            Sample(plans.blocks_of_pixels, ((2, 16, 17, 32), (3, 3, 8, 8)), 2),
+            Sample(plans.tiled_image, ((4, 5, 6, 8),), 2),
+        ),
+    ),
 )

@@ -23,7 +23,7 @@ from jaxte.lang.operators import AND, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import Linear, from_linear, linear, normal
-from jaxte.sets.digits import at_digits, is_by_blocks, number_of, straightened
+from jaxte.sets.digits import at_digits, is_by_blocks, number_of, shifting, straightened
 from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms, term_of
 from jaxte.sets.intervals import axis_bounds, interval, known, same
 from jaxte.tensors.tensor import Compute
@@ -220,7 +220,7 @@ class Digits(Compute):
 
 
 def over_digits(tensor: Compute) -> tuple[Digits, Read] | None:
-    """A tensor over the digits of the axes of ``tensor``, and its element that an element of ``tensor`` is; None where few digits are read, but for products by blocks, or no sum is."""
+    """A tensor over the digits of the axes of ``tensor``, and its element that an element of ``tensor`` is; None where few digits are read, but for products by blocks and windows, or no sum is."""
     if tensor.override is not None or isinstance(tensor, Digits):
         return None
     if not tensor.body.reduces:
@@ -228,6 +228,8 @@ def over_digits(tensor: Compute) -> tuple[Digits, Read] | None:
     numbers = [number_of(axis, [tensor.body]) for axis in tensor.axes]
     if not any(n.is_taken_apart for n in numbers) and is_by_blocks(tensor.body, tensor.axes):
         numbers = [number_of(axis, [tensor.body], many=2) for axis in tensor.axes]
+    apart = shifting(tensor.body, tensor.axes)
+    numbers = [number_of(n.axis, [tensor.body], many=2) if n.axis in apart else n for n in numbers]
     table: dict[Expr, Expr] = {n.axis: n.whole for n in numbers if n.is_taken_apart}
     if not table:
         return None

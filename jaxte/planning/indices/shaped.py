@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from weakref import WeakValueDictionary
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.limits import FEW
@@ -21,6 +20,7 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import axis_bounds, interval, known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.structure import laid_out
 from jaxte.tensors.tensor import Compute, Tensor
 
 Weights = tuple[int, ...]  # of digits, the greatest first and 1 last
@@ -30,9 +30,6 @@ class Shaped(Compute):
     """A tensor with axes taken apart into digits."""
 
     __slots__ = ()
-
-
-_made: WeakValueDictionary[tuple[Tensor, tuple[Weights, ...]], Shaped] = WeakValueDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +151,14 @@ def _at_digits(
 
 
 def _shaped(tensor: Tensor, shapes: tuple[Weights, ...]) -> Shaped:
-    found = _made.get((tensor, shapes))
-    if found is None:
-        axes: list[Axis] = []
-        indices: list[Expr] = []
-        for extent, weights in zip(tensor.shape, shapes, strict=True):
-            ends = pairwise((extent, *weights)) if len(weights) > 1 else [(extent, 1)]
-            own = [
-                Axis(f"i{len(axes) + n}", 0, high // low if low != 1 else high)
-                for n, (high, low) in enumerate(ends)
-            ]  # type: ignore[operator]
-            axes += own
-            indices.append(whole(own, weights))
-        found = _made[tensor, shapes] = Shaped(f"{tensor.name}_shaped", axes, Read(tensor, indices))
-    return found
+    axes: list[Axis] = []
+    indices: list[Expr] = []
+    for extent, weights in zip(tensor.shape, shapes, strict=True):
+        ends = pairwise((extent, *weights)) if len(weights) > 1 else [(extent, 1)]
+        own = [
+            Axis(f"i{len(axes) + n}", 0, high // low if low != 1 else high)
+            for n, (high, low) in enumerate(ends)
+        ]  # type: ignore[operator]
+        axes += own
+        indices.append(whole(own, weights))
+    return laid_out(Shaped, f"{tensor.name}_shaped", axes, Read(tensor, indices))

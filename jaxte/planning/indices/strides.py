@@ -23,6 +23,7 @@ from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitu
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent
+from jaxte.tensors.structure import laid_out
 from jaxte.tensors.tensor import Compute
 
 _FEWEST_COLUMNS = 16  # of the product, among which laying the rows out is shared
@@ -64,7 +65,7 @@ def with_frames(node: Reduce, axes: Sequence[Axis]) -> Reduce:
     table: dict[Expr, Expr] = {old: normal(new + old.lo) for old, new in own.items()}
     table[found.tap] = normal(found.row * parts[0] + parts[1])
     element = Read(found.read.tensor, [normal(substitute(index, table)) for index in found.read.indices])
-    frames = Frames(f"{found.read.tensor.name}_frames", [*own.values(), *parts], element)
+    frames = laid_out(Frames, f"{found.read.tensor.name}_frames", [*own.values(), *parts], element)
     summed = tuple(Axis(a.name, 0, a.hi, reduction=True) for a in parts)
     rest: dict[Expr, Expr] = {found.read: Read(frames, [*(normal(a - a.lo) for a in own), *summed])}
     rest[found.tap] = normal(found.row * summed[0] + summed[1])
@@ -90,7 +91,7 @@ def _over_rows(node: Reduce, axes: Sequence[Axis]) -> Reduce:
         table: dict[Expr, Expr] = dict(new.items())
         table[found.tap] = normal(found.row * parts[0] + parts[1])
         element = Read(read.tensor, [normal(substitute(index, table)) for index in read.indices])
-        frames = Frames(f"{read.tensor.name}_frames", [*new.values(), *parts], element)
+        frames = laid_out(Frames, f"{read.tensor.name}_frames", [*new.values(), *parts], element)
         at = Read(frames, [*new, found.tap // found.row, found.tap % found.row])
         return Reduce(
             node.reducer, [substitute(node.exprs[0], {read: at})], node.axes, node.where, node.position

@@ -85,8 +85,8 @@ def _planned(
     shared = with_shared_branches(product)
     search, whole = Search(axes, guards, name, parts, as_read=True), _whole(shared, node)
     inside = search.step_over(whole, summed_inside(shared, node))
-    if inside is not None:
-        return _written(search, whole, [inside], node, name)
+    if inside is not None and (found := _written(search, whole, [inside], node, name)) is not node:
+        return found
     if not _may_gain(product, node):
         return node
     search, whole = Search(axes, guards, name, parts), _whole(product, node)

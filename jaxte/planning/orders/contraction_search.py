@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import nan, prod
 
-from jaxte.algebra.product import Factor, may_spoil, multiplied, product_of
-from jaxte.lang.expr import Axis, Const, Expr, Read, Reduce, cast, conjunction
+from jaxte.algebra.product import Factor, is_zero, may_spoil, multiplied, product_of
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import ORDERED
+from jaxte.lang.operators import NONZERO
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.meaning.points import share
 from jaxte.planning.asked import intermediates
@@ -182,12 +183,29 @@ class Search:
 
     def may_leave(self, current: Sum, own: Sum) -> bool:
         """Whether the sum of ``own`` and the rest may be multiplied: where one of them has no point, it is zero whatever the other is."""
-        others = [f for f in current.factors if not among(f, own.factors)]
         conditions = [c for c in current.conditions if not among(c, own.conditions)]
         rest = tuple(a for a in current.axes if not among(a, own.axes))
-        return (_have_points(own.conditions, own.axes) or not any(map(_may_spoil, others))) and (
+        return (not _may_be_of_none(current, own) or _passes_on(own)) and (
             _have_points(conditions, rest) or not any(map(_may_spoil, own.factors))
         )
+
+
+def _may_be_of_none(current: Sum, own: Sum) -> bool:
+    """Whether ``own`` may have no point where the rest of ``current`` is infinite."""
+    others = [f for f in current.factors if not among(f, own.factors)]
+    return any(map(_may_spoil, others)) and not _have_points(own.conditions, own.axes)
+
+
+def _passes_on(own: Sum) -> bool:
+    """Whether the conditions of ``own`` say that a factor of it is not zero: what is zero passes nothing on, and neither does their sum where that is zero."""
+    return all(
+        isinstance(c, Call) and c.op is NONZERO and is_zero(c.args[1]) and _is_factor(c.args[0], own)
+        for c in own.conditions
+    )
+
+
+def _is_factor(expr: Expr, own: Sum) -> bool:
+    return any(f.expr is expr and not f.inverse for f in own.factors)
 
 
 def _as_multiplied(own: Sum, order: Sequence[Axis]) -> Sequence[Axis]:
@@ -222,10 +240,13 @@ def remaining(current: Sum, step: Step, read: Expr | None = None) -> Sum:
     """What is left of ``current`` when ``step`` is a tensor, which is read at ``read``."""
     element = _Standing.of(step) if read is None else read
     rest = [f for f in current.factors if not among(f, step.own.factors)]
+    conditions = [c for c in current.conditions if not among(c, step.own.conditions)]
+    if _may_be_of_none(current, step.own):
+        conditions.append(call(NONZERO, element, 0))
     return Sum(
         (*rest, Factor(element)),
         tuple(a for a in current.axes if not among(a, step.own.axes)),
-        tuple(c for c in current.conditions if not among(c, step.own.conditions)),
+        tuple(conditions),
     )
 
 

@@ -178,3 +178,58 @@ def test_products_by_blocks_are_over_quotients_and_remainders(rng: np.random.Gen
     assert "jnp.repeat" not in text and "jnp.tile" not in text
     expected = np.einsum("nijuq,up->nipjq", c, d).reshape(32, 64, 64)
     np.testing.assert_allclose(own(c, d), expected, rtol=1e-4, atol=1e-4)
+
+
+# --- digits that shift what is read, and digits around which positions wrap
+
+
+def displaced(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+    """How alike two images are, at each displacement of one of them."""
+    c = te.reduce_axis((0, a.shape[0]), "c")
+    at = lambda s, i, j: a[c, i, j] * b[c, i + s // 5, j + s % 5]  # noqa: E731
+    return te.compute((25, *a.shape[1:]), lambda *i: te.sum(at(*i), axis=c), "y")
+
+
+def displaced_by_two(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+    """The same with an axis for each direction."""
+    c = te.reduce_axis((0, a.shape[0]), "c")
+    at = lambda p, q, i, j: a[c, i, j] * b[c, i + p, j + q]  # noqa: E731
+    return te.compute((5, 5, *a.shape[1:]), lambda *i: te.sum(at(*i), axis=c), "y")
+
+
+def shifted_windows(x: te.Tensor) -> te.Tensor:
+    """Products of the pixels of windows of 3 x 3, which are shifted by one and wrap."""
+    c, (h, w) = te.reduce_axis((0, x.shape[2]), "c"), x.shape[:2]
+    at = lambda n, i: x[(n // (w // 3) * 3 + i // 3 + 1) % h, (n % (w // 3) * 3 + i % 3 + 1) % w, c]  # noqa: E731
+    product = lambda n, i, j: te.sum(at(n, i) * at(n, j), axis=c)  # noqa: E731
+    return te.compute((h // 3 * (w // 3), 9, 9), lambda n, i, j: te.relu(product(n, i, j)), "y")
+
+
+def floats(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.standard_normal(s).astype("float32") for s in shapes]
+
+
+def test_displacements_by_a_digit_are_those_by_an_axis() -> None:
+    arrays = floats((4, 6, 7), (4, 10, 11))
+    by_digit, by_axis = (te.function(f) for f in (displaced, displaced_by_two))
+    assert "tile" not in te.source(by_digit, *arrays)
+    found, expected = by_digit(*arrays), by_axis(*arrays)
+    np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-5, atol=1e-5)
+
+
+def test_windows_that_wrap_are_rolled_once() -> None:
+    (x,) = floats((9, 12, 4))
+    source = te.source(te.function(shifted_windows), x)
+    assert "tile" not in source and "stack" not in source
+    rolled = np.roll(x, (-1, -1), (0, 1)).reshape(3, 3, 4, 3, 4).transpose(0, 2, 1, 3, 4).reshape(12, 9, 4)
+    expected = np.maximum(np.einsum("nic,njc->nij", rolled, rolled), 0)
+    np.testing.assert_allclose(te.function(shifted_windows)(x), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_group_of_features_is_no_shift() -> None:
+    x, w = te.placeholder((2, 8, 9), name="x"), te.placeholder((6, 4, 3), name="w")
+    c, k = te.reduce_axis((0, 4), "c"), te.reduce_axis((0, 3), "k")
+    read = lambda o, i: x[0, 4 * (o // 3) + c, i + k] * w[o, c, k]  # noqa: E731
+    y = te.compute((6, 7), lambda o, i: te.sum(read(o, i), axis=[c, k]), "y")
+    assert not any("digits" in t.name for t in topological_order(planned([y])))
