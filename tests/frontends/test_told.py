@@ -51,6 +51,7 @@ NOT_GUARDED = {
     "not smaller": (of_probabilities(lambda p, x: where(~(p < 1e-3), p, 1.0)), LOGITS),
     "one of two comparisons": (of_probabilities(lambda p, x: where((p < 0.1) & (x > 0), 1.0, p)), LOGITS),
     "turns of a loop": (forward, LOGITS),
+    "a label of each row": (lambda x: jnp.sum(where(np.eye(6) > 0, x - jax.nn.logsumexp(x, -1, keepdims=True), 0.0)), LOGITS),
     "densities": (lambda x: jnp.sum(where(HERE, jnp.exp(-0.5 * ((x - 0.3) / 2) ** 2), 0.0)), LINE),
     "heavy tails": (lambda x: jnp.sum(where(HERE, jnp.log1p(jnp.square(x * 2) / 3), 0.0)), LINE),
     "one over a power": (lambda x: jnp.sum(where(HERE, 1 / (1 + lax.integer_pow(x, 4)), 0.0)), LINE),
@@ -67,6 +68,7 @@ def test_what_makes_nan_itself_is_not_guarded(name: str) -> None:
 ODD = np.where(np.arange(6)[:, None] % 2, np.float32(-np.inf), LOGITS)
 FINITE = (np.arange(6) % 2 == 0)[:, None]
 GUARDED = {
+    "rows without a label": (lambda x: jnp.sum(where(np.eye(6) * FINITE > 0, x - jax.nn.logsumexp(x, -1, keepdims=True), 0.0)), ODD),
     "a mask that is given": (lambda x: jnp.sum(where(FINITE, softmax(x), 0.0) ** 2), ODD),
     "what is no number": (of_probabilities(lambda p, x: where(jnp.isnan(p), 0.0, p)), ODD),
     "a comparison that NaN fails": (of_probabilities(lambda p, x: where(p >= 0, p, 0.0)), ODD),

@@ -26,7 +26,7 @@ from jaxte.frontends.jaxpr.guards.told import leaves_no_nan
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in, ordered
-from jaxte.lang.limits import FEW, MANY_ELEMENTS
+from jaxte.lang.limits import FEW, MANY_ELEMENTS, TABLE
 
 _GUARDED = "not differentiated where its result is not chosen"
 _OF_SQUARE = "differentiated as a power of what the root is taken of"
@@ -52,6 +52,7 @@ def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], same:
         if not _is_taken_in_whole(step, needs, still)
         and (guard := guard_of(step, needs, ranges))
         and not leaves_no_nan(step, needs, ranges, still)
+        and not _is_needed_in_whole(step, needs)
     }
     roots = roots_of((step for step in steps if step not in guards), needs)
     if not guards and not roots:
@@ -94,6 +95,16 @@ def _is_taken_in_whole(step: Step, needs: Needs, still: Set[Slot]) -> bool:
         return False
     says = needs.says(step.outputs[0])
     return all(prod(own.shape) == 1 for own in says) and not all(own in still for own in says)
+
+
+def _is_needed_in_whole(step: Step, needs: Needs) -> bool:
+    """Whether known conditions leave no element of the result out: of a row some element of which each is taken, for instance."""
+    (out,) = step.outputs
+    says = needs.says(out)
+    if not says or any(slot.known is None for slot in says) or step.has_symbols or prod(out.shape) > TABLE:
+        return False
+    with jax.ensure_compile_time_eval():
+        return bool(jnp.all(needs.mask(out, lambda slot: slot.known, {})))
 
 
 class _Order:
