@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -15,18 +15,20 @@ from jaxte.bridge.price.amounts import Amounts, seconds
 from jaxte.bridge.price.programs import amounts_of, with_gradient
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import RULES
+from jaxte.frontends.jaxpr.gains.convolutions import runs_well_in_loops
 from jaxte.frontends.jaxpr.gains.gains import MOVES, reads_small_table
 from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.frontends.jaxpr.gains.worth import levels
 from jaxte.frontends.jaxpr.plan.items import Plan, Priced
-from jaxte.frontends.jaxpr.plan.moving import Wanted
-from jaxte.frontends.jaxpr.plan.plan import Planner, Read
+from jaxte.frontends.jaxpr.plan.moving import Wanted, moving
+from jaxte.frontends.jaxpr.plan.plan import Planner, Read, steps_of
 from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equation
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.limits import MANY_ELEMENTS
 from jaxte.lower.cost.paces import Paces
+from jaxte.lower.cost.policy import Policy
 
 # what no program does faster: a scatter that is left by the rules of structure has positions that are data
 _KEPT = (
@@ -47,6 +49,7 @@ _AT_DATA = (
     "scattered_row",
     "sort",
 )  # which a region has no part of, and every program has
+_LOOP = "scan"
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 _CERTAIN = 512  # ways along which an element is read, three stencils of eight reads: of 344 functions the price took no such chain back
 
@@ -61,21 +64,24 @@ def cheaper(
     """
     policy = NO_OPTIONS.policy()
     paces, asked = policy.facts.paces, policy.facts.asked
-    number = _known_steps(closed, read) if paces is not None else None
+    number = _known_steps(closed, read, policy) if paces is not None else None
     if paces is None or number is None or (number > asked.most_steps and not plan.places):
         return plan
-    certain, whole = _follow_shifts(plan), number > asked.most_steps or _only_products_left(plan)
+    # what is raised in loops stays, where XLA does some primitives in other ways than paces are fitted to
+    loops = any(step.name == _LOOP for _, own in read[1] for step in own)
+    certain = loops or _follow_shifts(plan)
+    whole = number > asked.most_steps or _only_products_left(plan)
     if certain and whole:
         return plan
-    alone = amounts_of(closed, policy.platform)
-    if asked.passes * seconds(alone, paces) < asked.least:
+    alone, longer = amounts_of(closed, policy.platform), asked.of_loops if loops else 1.0
+    if asked.passes * seconds(alone, paces) < longer * asked.least:
         return plan
 
     def candidate(own: Plan) -> _Candidate:
         return _Candidate(own, _amounts(closed, wanted, own, policy.platform))
 
     best = candidate(plan)
-    if best.seconds(paces) < asked.least:
+    if best.seconds(paces) < longer * asked.least:
         return plan
     may_be_left = plan.places and asked.taken_back * asked.both * seconds(alone, paces) < best.seconds(paces)
     if may_be_left and _part_in(_AT_DATA, best.amounts, paces) <= asked.most_kept and not certain:
@@ -89,7 +95,7 @@ def cheaper(
     if everything.places == plan.places:
         return best.plan
     raised = candidate(everything)
-    if best.or_faster(raised, paces, asked.margin) is best:
+    if best.or_faster(raised, paces, asked.margin, longer) is best:
         return best.plan
     _tell(
         (e for region in everything.regions for e in region.equations if e.reason == ASKED_FOR),
@@ -119,10 +125,11 @@ class _Candidate:
     def seconds(self, paces: Paces) -> float:
         return seconds(self.amounts, paces)
 
-    def or_faster(self, other: _Candidate, paces: Paces, margin: float) -> _Candidate:
-        """This one, or the other where that is faster by both prices, by the margin."""
-        prices = ((seconds(f(own.amounts), paces) for own in (self, other)) for f in (dict, _at_least))
-        return other if all(margin * new < old for old, new in prices) else self
+    def or_faster(self, other: _Candidate, paces: Paces, margin: float, whole: float = 1.0) -> _Candidate:
+        """This one, or the other where that is faster by both prices, by the margin, and by ``whole`` by the whole price."""
+        margins = (max(margin, whole), margin)
+        prices = ([seconds(f(own.amounts), paces) for own in (self, other)] for f in (dict, _at_least))
+        return other if all(m * new < old for m, (old, new) in zip(margins, prices, strict=True)) else self
 
 
 def _at_least(amounts: Amounts) -> Amounts:
@@ -161,17 +168,42 @@ def _amounts(closed: Any, wanted: Wanted, plan: Plan, platform: str) -> Amounts:
         return amounts_of(jax.make_jaxpr(with_gradient(run, moving))(*given), platform)
 
 
-def _known_steps(closed: Any, read: Read) -> int | None:
+def _known_steps(closed: Any, read: Read, policy: Policy) -> int | None:
     """How many steps of a jaxpr compute what it returns, which a derivation takes its time for: views are composed, and what is known are numbers.
 
     None where JAX differentiates one of its steps otherwise than by a rule, or one has no price.
     """
     slots, found = read
     steps = [step for _, own in found for step in own]
-    if not all(own or eqn.primitive.name in GROUPS for eqn, own in found) or not all(map(_has_price, steps)):
+    if not all(own or eqn.primitive.name in GROUPS for eqn, own in found):
+        return None
+    inside = {step: _steps_within(step, policy) for step in steps if step.name == _LOOP}
+    if None in inside.values() or not all(step in inside or _has_price(step) for step in steps):
         return None
     own = needed(steps, [slot_of(v, slots) for v in closed.jaxpr.outvars])
-    return sum(not step.is_known and step.name not in MOVES for step in own)
+    return sum(inside.get(step) or 1 for step in own if not step.is_known and step.name not in MOVES)
+
+
+def _steps_within(loop: Step, policy: Policy) -> int | None:
+    """The steps of the body of a loop; None where one has no price, or XLA has better code for it than its pace says, and where a turn is too short:
+    what it takes to start loops is known least.
+    """
+    body, paces = loop.eqn.params["jaxpr"], policy.facts.paces
+    read = slots, found = steps_of(body)
+    given = frozenset(n for n, slot in enumerate(loop.inputs) if slot.known is None)
+    moves = {slots[v] for v in moving(body.jaxpr, given) or () if v in slots}
+    if any(_is_done_well(step, moves) for _, steps in found for step in steps):
+        return None
+    if loop.eqn.effects or paces is None or loop.has_symbols:
+        return None
+    if seconds(amounts_of(body, policy.platform), paces) < policy.facts.asked.each:
+        return None
+    return _known_steps(body, read, policy)
+
+
+def _is_done_well(step: Step, moves: Set[Slot]) -> bool:
+    """Whether a step of a loop is a product, for which loops have rules of their own, or a convolution whose kernel is the same in all turns."""
+    return step.name == "dot_general" or (runs_well_in_loops(step) and step.inputs[1] not in moves)
 
 
 def _has_price(step: Step) -> bool:
