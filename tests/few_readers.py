@@ -12,7 +12,6 @@ FEW_READERS = {
     "shapes of flat tensors": "beside the two of the record: temporaries times 9.4 in a filter over a flat image",
     "extrema one axis after the other": "on TPUs alone, where max_pool_7_1 has it",
     "winners by doubling": "envelopes take 1.8 times as long without it, draw-downs 1.7, dilated images 1.2; forward alone draw-downs take 0.65",
-    "lines of weights": "Gaussian weights along a line: exponentials times 300, 2.1 times as long; damped waves take 0.7: a loss",
     "winners by comparison": "pools of two positions take 1.8 times as long without it, of three 3.6, of a function 1.4; with channels last they have it for nothing",
     "products in common": "the two normalisations of the record; a layer with a scale for each row and column has it for nothing",
     "contractions in common": "beside the two of the record: bytes times 1.7 and temporaries times 4.7 in the error of a canonical decomposition",

@@ -22,7 +22,8 @@ from jaxte.planning.indices.digit_choices import by_digit_values
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
 from jaxte.planning.indices.fewer_elements import at_terms, with_elements
 from jaxte.planning.indices.flat_windows import with_flat_windows
-from jaxte.planning.indices.known import with_lines, with_turned_factors
+from jaxte.planning.indices.known import with_turned_factors
+from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.winners import by_doubling, one_axis_apart
@@ -122,7 +123,7 @@ WINNERS = Rule[Expr, Sum](
 )
 LINES = Rule[Reduce, Sum](
     "lines of weights",
-    lambda node, at: with_lines(node, at.name),
+    lambda node, at: with_lines(node, at.axes, at.name),
     "expensive weights that one number decides are computed once for each of its values",
 )
 TABLES = Rule[Expr, Sum](

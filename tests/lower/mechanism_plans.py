@@ -149,24 +149,51 @@ def tasks(x: Tensor, w: Tensor, b: Tensor, t: Tensor) -> Tensor:
 # --- factors at positions that wrap
 
 
-def quarter_turns(x: Tensor, w: Tensor) -> Tensor:
-    """Weights that know the difference of two rotations."""
-    s, c = summed(s=4, c=x.shape[2])
-    body = lambda n, r, o: te.sum(x[n, s, c] * w[(r - s) % 4, c, o], axis=[s, c])  # noqa: E731
-    return te.compute((x.shape[0], 4, w.shape[2]), body, "y")
+def musical_keys(x: Tensor, w: Tensor) -> Tensor:
+    """How well the tones of a piece fit the profiles of all keys."""
+    (k,) = summed(k=12)
+    body = lambda t, j, o: te.sum(x[t, k] * w[(k - j) % 12, o], axis=k)  # noqa: E731
+    return te.compute((x.shape[0], 12, w.shape[1]), body, "y")
 
 
-def hours(x: Tensor, w: Tensor) -> Tensor:
-    """Loads by the hours of the day before, by differences on the clock."""
-    (k,) = summed(k=8)
-    return te.compute(x.shape, lambda d, h: te.sum(w[(h - 2 * k) % 8] * x[d, k], axis=k), "y")
+def tariffs(load: Tensor, price: Tensor) -> Tensor:
+    """What each day costs where it begins some hours later."""
+    (h,) = summed(h=24)
+    return te.compute(load.shape, lambda d, s: te.sum(load[d, h] * price[(h + s) % 24], axis=h), "y")
 
 
-def mosaics(x: Tensor, w: Tensor) -> Tensor:
-    """Taps that turn with the position."""
-    (k,) = summed(k=4)
-    body = lambda b, i: te.sum(w[i % 4, (k + i) % 4] * x[b, 4 * (i // 4) + k], axis=k)  # noqa: E731
+def rings(x: Tensor, w: Tensor) -> Tensor:
+    """Molecules of six atoms in a ring, which know how far apart they are."""
+    (k,) = summed(k=6)
+    body = lambda n, p, c: te.tanh(te.sum(x[n, k, c] * w[(p - k) % 6], axis=k))  # noqa: E731
     return te.compute(x.shape, body, "y")
+
+
+# --- weights that one number decides
+
+
+def memories(x: Tensor, s: Tensor) -> Tensor:
+    """A sequence as it is remembered at several rates."""
+    n, (k,) = x.shape[0], summed(k=x.shape[0])
+    body = lambda h, i: te.sum(te.exp(-(s[h] ** 2) * te.abs(i - k)) * x[k], axis=k)  # noqa: E731
+    return te.compute((s.shape[0], n), body, "y")
+
+
+def excitations(x: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Rates of events, each of which makes later ones of its kind likelier for a time."""
+    n, (k,) = x.shape[0], summed(k=x.shape[0])
+
+    def rate(t: te.Axis, u: te.Axis) -> te.Expr:
+        after = te.exp(-(b[u] ** 2) * (t - k)) * x[k, u] ** 2 * a[u] ** 2
+        return te.log(1 + te.sum(after, axis=k, where=k < t))
+
+    return te.compute((n, x.shape[1]), rate, "y")
+
+
+def interference(x: Tensor, s: Tensor) -> Tensor:
+    """The energy of waves from sources along a line."""
+    i, k = summed(i=x.shape[0], k=x.shape[0])
+    return te.compute((1,), lambda _: te.sum(te.cos(s[0] * (i - k)) * x[i] * x[k], axis=[i, k]), "y")
 
 
 # --- weights of a convolution under conditions on its taps

@@ -422,12 +422,22 @@ MECHANISMS = (
     ),
     Mechanism(
         "turned factors",
-        "temporaries",
+        "bytes",
         as_named,
         (
-            Sample(plans.quarter_turns, ((96, 4, 8), (4, 8, 8)), 1.6),
-            Sample(plans.hours, ((512, 8), (8,)), 20),
-            Sample(plans.mosaics, ((16, 256), (4, 4)), 20),
+            Sample(plans.musical_keys, ((1000, 12), (12, 2)), 2.5),
+            Sample(plans.tariffs, ((365, 24), (24,)), 3),
+            Sample(plans.rings, ((500, 6, 16), (6,)), 3),
+        ),
+    ),
+    Mechanism(
+        "lines of weights",
+        "bytes",
+        as_named,
+        (
+            Sample(plans.memories, ((300,), (6,)), 5),
+            Sample(plans.excitations, ((300, 6), (6,), (6,)), 10),
+            Sample(plans.interference, ((300,), (1,)), 4),
         ),
     ),
     Mechanism(

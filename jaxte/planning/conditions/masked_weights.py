@@ -5,7 +5,8 @@
 
 A condition across axes that are summed cuts no range out of them, so that each position would be a product of its own. With the weights masked,
 the sum is one convolution, and their gradient is masked in the same way. Positions that the
-mask leaves out at the ends are not visited. The sum stays where few positions count.
+mask leaves out at the ends are not visited. The sum stays where a product for each position that counts, with the arrays that it reads and writes,
+takes less than one of all positions between these ends.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import numpy as np
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FAR_FEWER, POSITIONS, SMALL_SHARE
+from jaxte.lang.limits import MARGIN, POSITIONS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.planning.asked import intermediates
 from jaxte.sets.affine import normal
 from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import is_index
@@ -39,8 +41,11 @@ def with_masked_weights(node: Reduce, name: str) -> Reduce:
         return node
     taps = list(dict.fromkeys(a for g in masks for a in free_axes(g)))
     weights = _weights(product, taps, node)
-    box = None if weights is None else _box(conjunction(masks), taps)
-    if weights is None or box is None:
+    found = None if weights is None else _box(conjunction(masks), taps)
+    if weights is None or found is None:
+        return node
+    box, count = found
+    if not _gains(product, taps, prod(hi - lo for lo, hi in box.values()), count, node):
         return node
     read = _masked(weights, masks, node.dtype, name)
     factors = [Factor(read) if f is weights else f for f in product.factors if not f.guard]
@@ -48,8 +53,8 @@ def with_masked_weights(node: Reduce, name: str) -> Reduce:
         *(g for g in product.guards if not among(g, masks)),
         *(f.expr for f in product.factors if f.guard),
     ]
-    found = Reduce(node.reducer, (multiplied(factors),), node.axes, conjunction(rest), node.position)
-    return _within(found, box)
+    masked = Reduce(node.reducer, (multiplied(factors),), node.axes, conjunction(rest), node.position)
+    return _within(masked, box)
 
 
 def _is_of_taps(guard: Expr, axes: Sequence[Axis]) -> bool:
@@ -71,9 +76,20 @@ def _weights(product: Product, taps: Sequence[Axis], node: Reduce) -> Factor | N
     channels = [a for a in node.axes if not among(a, taps) and all(depends_on(f.expr, [a]) for f in arrays)]
     indices = [i for r in reads_of(other.expr) for i in r.indices if len(free_axes(i)) > 1]
     mixed = all(any(depends_on(i, [a]) for i in indices) for a in taps)
-    points = prod(map(extent, dict.fromkeys(a for f in arrays for a in free_axes(f.expr))))
-    small = prod(map(extent, free_axes(weights.expr))) * FAR_FEWER <= points
-    return weights if channels and mixed and small and weights.expr.dtype == node.dtype else None
+    return weights if channels and mixed and weights.expr.dtype == node.dtype else None
+
+
+def _gains(product: Product, taps: Sequence[Axis], visited: int, count: int, node: Reduce) -> bool:
+    """Whether one product of ``visited`` positions takes less than one for each of the ``count`` that count, which is an array that is added."""
+    costs = intermediates()
+    arrays = [list(free_axes(f.expr)) for f in product.factors if not f.guard]
+    every = [a for a in dict.fromkeys(a for own in arrays for a in own) if not among(a, taps)]
+    returned = prod(extent(a) for a in every if not among(a, node.axes))
+    points = prod(map(extent, every))
+    elements = [prod(extent(a) for a in own if not among(a, taps)) for own in arrays]
+    whole = visited * points + costs.element * min(elements) * prod(map(extent, taps))
+    each = points + costs.element * (max(elements) + returned) + costs.loop
+    return whole < MARGIN * count * each
 
 
 def _is_straight(expr: Expr) -> bool:
@@ -81,8 +97,8 @@ def _is_straight(expr: Expr) -> bool:
     return isinstance(expr, Read) and all(is_index(i) and len(free_axes(i)) < 2 for i in expr.indices)
 
 
-def _box(mask: Expr, taps: Sequence[Axis]) -> dict[Axis, tuple[int, int]] | None:
-    """Where each of ``taps`` begins and ends for ``mask`` to hold; None where it holds at few positions between these."""
+def _box(mask: Expr, taps: Sequence[Axis]) -> tuple[dict[Axis, tuple[int, int]], int] | None:
+    """Where each of ``taps`` begins and ends for ``mask`` to hold, and at how many positions it does; None where that is not known."""
     lows, extents = [known(a.lo) for a in taps], [known(a.extent) for a in taps]
     if None in extents or None in lows or prod(n or 0 for n in extents) > POSITIONS:
         return None
@@ -93,9 +109,8 @@ def _box(mask: Expr, taps: Sequence[Axis]) -> dict[Axis, tuple[int, int]] | None
         return None
     found = np.argwhere(np.broadcast_to(truth, grid[0].shape))
     first, last = found.min(0), found.max(0) + 1
-    if len(found) < SMALL_SHARE * np.prod(last - first):
-        return None
-    return {a: (int(r[i]), int(r[j - 1]) + 1) for a, r, i, j in zip(taps, ranges, first, last, strict=True)}
+    box = {a: (int(r[i]), int(r[j - 1]) + 1) for a, r, i, j in zip(taps, ranges, first, last, strict=True)}
+    return box, len(found)
 
 
 def _within(node: Reduce, box: dict[Axis, tuple[int, int]]) -> Reduce:

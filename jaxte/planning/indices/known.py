@@ -6,18 +6,12 @@ is a product with a matrix of cosines. In place, its elements are computed in ea
 function is traced, once (see ``program/emit.py``), and forms see a plain matrix. What is a function of one combination of positions,
 ``exp(-abs(i - j))``, is constant along lines and has forms of its own.
 
-Expensive weights that one number decides: a tensor over that number, computed once for each of its values.
-
-    sum over s of 0.97 ** (s - t) * r[b, s]   is   sum over s of L[s - t] * r[b, s]   with   L[d] = 0.97 ** d
-
-A power or an exponential of ``s - t`` has as many values as ``s - t`` takes where the sum has terms, not one for each pair. What is left is
-a convolution, or a product with a matrix that repeats a line.
-
 Small factors at positions that wrap, laid out: tensors over the axes of the sum, which are read as they lie.
 
     sum over k of w[p, (k + p) % 4] * x[b, q, k]   is   sum over k of w'[p, k] * x[b, q, k]   with   w'[p, k] = w[p, (k + p) % 4]
 
-What is left is a product of matrices. The factor has few elements beside the points of the sum, or it stays where it is read.
+What is left is a product of matrices. The factor has few elements beside the points of the sum, or it stays where it is read, as does one beside
+a factor at the number whose remainder it is read at, ``x[t + k] * w[(t + k) % 7]``: the two are one element of a window.
 """
 
 from __future__ import annotations
@@ -30,16 +24,14 @@ import numpy as np
 from jaxte.algebra.product import product_of
 from jaxte.lang import dtypes
 from jaxte.lang.divisions import Division, divisions
-from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, cast
-from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MANY_OPERATIONS, MOST_LAID_OUT
+from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MOST_LAID_OUT
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.meaning.interpret import interpret
-from jaxte.planning.asked import intermediates
-from jaxte.planning.terms import term_bounds
-from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.index_forms import Term, is_index, linear_or_none, term_of
+from jaxte.sets.affine import Linear
+from jaxte.sets.index_forms import Term, linear_or_none, term_of
 from jaxte.sets.intervals import dims_of, extent, extent_of, known
 from jaxte.sets.resolved import simplify
 from jaxte.tensors.bodies.range_checks import reads_inside
@@ -125,87 +117,6 @@ def _places(node: Expr) -> int:
     return len(found)
 
 
-class Line(Compute):
-    """The values of a weight over the number that decides them."""
-
-    __slots__ = ()
-
-
-def with_lines(node: Reduce, name: str) -> Reduce:
-    """``node`` with such weights as reads of lines; as it is where it has none.
-
-    Args:
-        node: a sum.
-        name: what the lines are called after.
-    """
-    if node.reducer.name != "sum":
-        return node
-    product = product_of(node.exprs[0], [node.where])
-    conditions = (*product.guards, *(f.expr for f in product.factors if f.guard))
-    table: dict[Expr, Expr] = {}
-    for factor in product.factors:
-        if not factor.guard and (read := _on_a_line(factor.expr, conditions, node, name)) is not None:
-            table[factor.expr] = read
-    if not table:
-        return node
-    body = substitute(node.exprs[0], table)
-    return Reduce(node.reducer, (cast(body, node.exprs[0].dtype),), node.axes, node.where, node.position)
-
-
-def _on_a_line(weight: Expr, conditions: Sequence[Expr], node: Reduce, name: str) -> Read | None:
-    """A read of the line of ``weight``; None where several numbers decide it, or about as many values as there are points."""
-    axes = free_axes(weight)
-    if len(axes) < 2 or reads_of(weight) or not any(map(_is_expensive, postorder(weight))):
-        return None
-    indices = _indices(weight)
-    form = None if indices is None else _common(indices)
-    if indices is None or form is None:
-        return None
-    term, factor = term_of(form)
-    bounds = term_bounds([term], conditions)[term]
-    if bounds is None:
-        return None
-    low, count = bounds[0], bounds[1] - bounds[0] + 1
-    points = prod(map(extent, axes))
-    if not 0 < count * FAR_FEWER <= points or points * MANY_OPERATIONS < intermediates().loop:
-        return None
-    axis = Axis("d", 0, count)
-    own = linear(axis) + Linear({}, low)
-    at = {index: from_linear(own * factor + Linear({}, linear(index).constant)) for index in indices}
-    line = Line(f"{name}_line", [axis], cast(substitute(weight, at), node.exprs[0].dtype))
-    return Read(line, [from_linear(term.form - Linear({}, low))])
-
-
-def _is_expensive(node: Expr) -> bool:
-    return isinstance(node, Call) and dtypes.is_inexact(node.dtype) and not TABLE[node.op.name].cheap
-
-
-def _indices(root: Expr) -> list[Expr] | None:
-    """The largest parts of ``root`` that are affine in axes; None where an axis stands in no such part."""
-    found: dict[Expr, None] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if not free_axes(node):
-            continue
-        if is_index(node):
-            found[node] = None
-        elif node.children:
-            stack += node.children
-        else:
-            return None
-    return list(found)
-
-
-def _common(indices: Sequence[Expr]) -> Linear | None:
-    """The form that all of ``indices`` are, constants aside, in plain axes; None if they are several."""
-    forms = [linear(index) for index in indices]
-    first = forms[0]
-    if not all(isinstance(atom, Axis) for atom in first.terms):
-        return None
-    return first if all(form.terms == first.terms for form in forms[1:]) else None
-
-
 def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     """``node``, a sum at the points of ``axes``, with such factors as reads of tensors of their own."""
     if node.reducer.name != "sum":
@@ -217,7 +128,8 @@ def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce
     table: dict[Expr, Expr] = {}
     for factor in product.factors:
         read = factor.expr
-        if isinstance(read, Read) and not factor.guard and _turns(read, node):
+        others = [r for f in product.factors if f is not factor for r in reads_of(f.expr)]
+        if isinstance(read, Read) and not factor.guard and _turns(read, node, others):
             laid = _laid_out(read, every, name)
             table |= {} if laid is None else {read: laid}
     if not table:
@@ -226,14 +138,17 @@ def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce
     return Reduce(node.reducer, (body,), node.axes, node.where, node.position)
 
 
-def _turns(read: Read, node: Reduce) -> bool:
-    """Whether a remainder of several axes, around which the sum goes, is among the positions of ``read``.
+def _turns(read: Read, node: Reduce, others: Sequence[Read]) -> bool:
+    """Whether a remainder of several axes, around which the sum goes, is among the positions of ``read``, and not what ``others`` are read at.
 
     A sum that goes around a part of it has windows, which wrap: a convolution.
     """
     if any(reads_of(i) for i in read.indices):
         return False
-    return any(_goes_around(d, node) for index in read.indices for d in divisions(index))
+    found = [d for index in read.indices for d in divisions(index) if _goes_around(d, node)]
+    taken = [linear_or_none(index) for other in others for index in other.indices]
+    forms = [linear_or_none(d.number) for d in found]
+    return bool(found) and not any(a and b and a.terms == b.terms for a in forms for b in taken)
 
 
 def _goes_around(division: Division, node: Reduce) -> bool:

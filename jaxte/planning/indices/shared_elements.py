@@ -22,8 +22,18 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conju
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import FUNCTION, MARGIN, MOST_HELD, MOST_PARTS
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
+from jaxte.lang.walk import (
+    depends_on,
+    free_axes,
+    postorder,
+    reads_data,
+    reads_of,
+    reductions,
+    rewrite,
+    substitute,
+)
 from jaxte.planning.asked import intermediates
+from jaxte.planning.indices.lines import on_lines
 from jaxte.planning.indices.window_functions import is_window_function
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, reads_windows, term_bounds
 from jaxte.sets.affine import Linear, from_linear
@@ -136,6 +146,9 @@ def _replaced(tensor: Compute, table: dict[Expr, Read], new: dict[Tensor, Comput
 def _places(tensor: Compute) -> Iterator[_Place]:
     """The largest functions of elements in the body of ``tensor``, and what they are functions of."""
     functions = [n for n in postorder(tensor.body) if isinstance(n, Call) and _is_function(n)]
+    if functions:  # what one number decides is computed once for each of its values
+        lines = [f for n in reductions(tensor.body) for f in on_lines(n)]
+        functions = [n for n in functions if not among(n, postorder(*lines))] if lines else functions
     nodes = [*functions, *(a for n in functions for a in n.args if _is_outer(a))]
     if not nodes or len(nodes) > MOST_PARTS or len(tensor.axes) == 0:
         return

@@ -110,3 +110,18 @@ def few(x: Tensor, w: Tensor) -> Compute:
 def test_few_taps_stay_as_they_are() -> None:
     x, w = np.zeros((2, 12, 11, 4), "float32"), np.zeros((3, 3, 4, 4), "float32")
     assert "conv_general_dilated" not in te.function(few).source(x, w).split("def backward")[0]
+
+
+def faces(x: Tensor, w: Tensor) -> Compute:
+    """The seven neighbours of a point of a volume: 7 of 27 positions, as products take less than a convolution of all."""
+    p, q, r, c = _axis(0, 3, "p"), _axis(0, 3, "q"), _axis(0, 3, "r"), _axis(0, 4, "c")
+    near = te.abs(p - 1) + te.abs(q - 1) + te.abs(r - 1) <= 1
+    body = lambda b, i, j, k, o: te.sum(  # noqa: E731
+        x[b, i + p, j + q, k + r, c] * w[p, q, r, c, o], axis=(p, q, r, c), where=near
+    )
+    return te.compute((2, 8, 8, 8, 8), body, "y")
+
+
+def test_positions_that_take_less_by_themselves_stay() -> None:
+    x, w = np.zeros((2, 10, 10, 10, 4), "float32"), np.zeros((3, 3, 3, 4, 8), "float32")
+    assert "y_weights" not in te.function(faces).source(x, w)

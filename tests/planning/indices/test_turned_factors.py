@@ -80,3 +80,11 @@ def test_a_long_circle_is_not_laid_out() -> None:
     k = te.reduce_axis((0, 512), "k")
     y = te.compute((64, 512), lambda b, i: te.sum(w[(i - k) % 512] * x[b, k], axis=k), "y")
     assert "y_w" not in te.function([x, w], y).source()
+
+
+def test_a_factor_of_the_element_beside_it_is_not_laid_out() -> None:
+    """Weights of the days of a week, of windows of a week: what each window multiplies is an element of one sequence."""
+    x, w = te.placeholder((50, 12, 32), name="x"), te.placeholder((7,), name="w")
+    c = te.reduce_axis((0, 7), "c")
+    y = te.compute((50, 12, 26), lambda b, d, t: te.sum(x[b, d, t + c] * w[(t + c) % 7], axis=c), "y")
+    assert "y_w" not in te.function([x, w], y).source()

@@ -98,11 +98,18 @@ def _multiplied(node: Convolution, facts: Platform) -> Work:
     few = max(1.0, facts.lanes * groups / out)
     if len(node.strides) > RANK:  # a plain loop, which multiplies with the zeros too
         return Work(volume_convolution=met * few)
+    few = 1.0 if _is_vector(own, out, facts) else few
     width = dtypes.width("float32")
     copied, between = (n / 2 / out * width for n in (counted, met - counted))
     several = out > facts.features_alone and out * prod(own.values()) >= facts.kernel_shared
     cores = facts.cores if several else 1
     return Work(convolution=counted * few / cores, stream=copied + between / few**2)
+
+
+def _is_vector(own: dict[str, int], out: int, facts: Platform) -> bool:
+    """Whether a kernel is a vector, by which the matrix of what it meets is multiplied: of one output feature, and of no more features of the input
+    than the algorithm has lanes, beyond which XLA on the CPU takes another one (16 features: 10 to 15e9 operations a second, 17: 0.6e9)."""
+    return facts.convolves_alone and out == 1 and own["I"] <= facts.lanes
 
 
 def _of_channels(node: Convolution, met: float, out: int, dense: DenseGroups, lanes: int) -> Work:
