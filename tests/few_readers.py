@@ -5,25 +5,15 @@ ratios of processor time on a busy machine, without the row and with it, in turn
 """
 
 FEW_READERS = {
-    "windows for prefixes": "rolling means take 1.5 times as long without it, sums of boxes by integral images 3.1, rolling variances of 30 elements 2.1",
+    "windows for prefixes": "rolling means take 1.5 times as long without it, sums of boxes by integral images 3.1, rolling variances of 30 elements 2.1; counts say nothing",
     "conditions around": "for values, not for time: what may be infinite where no condition holds is not multiplied by zeros",
-    "repeats counted": "beside the two of the record: flops times 3.8 in the energy of an image of three times the size",
-    "narrow reads": "beside the two of the record: temporaries times 3.0 and flops times 1.4 in causal filters; a stencil with zeros outside is as it was",
-    "shapes of flat tensors": "beside the two of the record: temporaries times 9.4 in a filter over a flat image",
     "extrema one axis after the other": "on TPUs alone, where max_pool_7_1 has it",
     "winners by doubling": "envelopes take 1.8 times as long without it, draw-downs 1.7, dilated images 1.2; forward alone draw-downs take 0.65",
     "winners by comparison": "pools of two positions take 1.8 times as long without it, of three 3.6, of a function 1.4; with channels last they have it for nothing",
     "products in common": "the two normalisations of the record; a layer with a scale for each row and column has it for nothing",
-    "contractions in common": "beside the two of the record: bytes times 1.7 and temporaries times 4.7 in the error of a canonical decomposition",
     "halos": "lattices, rings and products at ten distances: half of the text, 1.6, 2.0 and 5.8 times less to compile, and 1.1, 1.3 and 1.5 times the speed",
-    "scatter-multiply": "the scatter of products, which are written in no other way",
-    "scatter-max": "the scatter of maxima, which are written in no other way",
-    "scatter-min": "the scatter of minima, which are written in no other way",
     "one-hot product": "on TPUs, where gathers and scatters are slow; on the CPU sums of four clusters take 0.9 without it",
-    "product with a mask": "sums over neighbours, and up to a length; what it gains was counted for neither",
     "associative scan": "on TPUs alone, where prefix_maximum and prefix_product have it",
     "product of two stacks": "the gradient of a large kernel takes 1.2 times as long without it for one image, 0.75 for four: a loss",
     "products of rows": "beside the one of the record: an image under 31 x 31 taps takes 12 times as long without it, four under 25 x 25 1.8",
-    "slices of a line": "one function of the record; what it gains elsewhere was not counted",
-    "grouped convolution": "a name to do without groups, which programs on several devices use; by itself it is a convolution as others",
 }

@@ -113,10 +113,10 @@ def returns(r: Tensor) -> Tensor:
 
 
 def leaky(i: Tensor, rate: Tensor) -> Tensor:
-    """Voltages of neurons, each with a rate of its own."""
+    """Voltages of neurons that leak at one rate."""
     (s,) = summed(s=i.shape[0])
-    weight = lambda t, n: te.exp(-te.abs(rate[n]) * (t - s))  # noqa: E731
-    return te.compute(i.shape, lambda t, n: te.sum(weight(t, n) * i[s, n], axis=s, where=s <= t), "v")
+    weight = lambda t: te.exp(-te.abs(rate[0]) * (t - s))  # noqa: E731
+    return te.compute(i.shape, lambda t, n: te.sum(weight(t) * i[s, n], axis=s, where=s <= t), "v")
 
 
 def decayed(x: Tensor) -> Tensor:

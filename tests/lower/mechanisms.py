@@ -21,6 +21,7 @@ from jaxte.lower.tiles import carried_sums
 from jaxte.lower.tiles.slices import NoBlock
 from jaxte.lower.views import one_axis
 from jaxte.tensors.tensor import Tensor
+from tests.lower import mechanism_flat as flat
 from tests.lower import mechanism_functions as of
 from tests.lower import mechanism_plans as plans
 from tests.lower import mechanism_sums as sums
@@ -345,7 +346,7 @@ MECHANISMS = (
         as_named,
         (
             Sample(sums.returns, ((4, 256),), 10),
-            Sample(sums.leaky, ((256, 6), (6,)), 20),
+            Sample(sums.leaky, ((256, 6), (1,)), 10),
             Sample(sums.decayed, ((300,),), 10),
         ),
     ),
@@ -518,6 +519,66 @@ MECHANISMS = (
             Sample(plans.hours_of_days, ((20, 8, 24), (5, 8, 6)), 2),
             Sample(plans.blocks_of_pixels, ((2, 16, 17, 32), (3, 3, 8, 8)), 2),
             Sample(plans.tiled_image, ((4, 5, 6, 8),), 2),
+        ),
+    ),
+    Mechanism(
+        "repeats counted",
+        "flops",
+        as_named,
+        (
+            Sample(flat.energies_enlarged, ((40, 50),), 3),
+            Sample(flat.loudness_held, ((6, 400),), 1.5),
+            Sample(flat.classes_enlarged, ((20, 24, 3),), 4),
+        ),
+    ),
+    Mechanism(
+        "shapes of flat tensors",
+        "temporaries",
+        as_named,
+        (
+            Sample(flat.flat_images, ((3600,), (5, 5)), 6),
+            Sample(flat.flat_volume, ((3840,), (3, 3, 3)), 8),
+            Sample(flat.interleaved_channels, ((3200,), (9,)), 4),
+        ),
+    ),
+    Mechanism(
+        "narrow reads",
+        "flops",
+        as_named,
+        (
+            Sample(flat.causal, ((8, 200, 16), (4, 16)), 1.3),
+            Sample(flat.lagged, ((300, 8), (6,)), 1.2),
+            Sample(flat.padded_filter, ((40, 50), (3, 3)), 1.3),
+        ),
+    ),
+    Mechanism(
+        "contractions in common",
+        "flops",
+        as_named,
+        (
+            Sample(flat.decomposition_error, ((60, 50, 40), (60, 8), (50, 8), (40, 8)), 1.3),
+            Sample(flat.four_way_error, ((40, 30, 20, 10), (40, 5), (30, 5), (20, 5), (10, 5)), 1.4),
+            Sample(flat.components, ((30, 40, 50), (30, 6), (40, 6), (50, 6)), 1.5),
+        ),
+    ),
+    Mechanism(
+        "product with a mask",
+        "temporaries",
+        as_named,
+        (
+            Sample(flat.lately, ((80, 24), (80,), (30,)), 2),
+            Sample(flat.within_reach, ((80, 24), (80, 2), (40, 2)), 2),
+            Sample(flat.better_ranked, ((60, 20), (60,), (25,)), 2),
+        ),
+    ),
+    Mechanism(
+        "slices of a line",
+        "temporaries",
+        as_named,
+        (
+            Sample(flat.delays, ((4, 3000), (4, 2950)), 1.7),
+            Sample(flat.covariances, ((20, 1000),), 5),
+            Sample(flat.microphones, ((12, 800), (12, 840)), 5),
         ),
     ),
 )

@@ -242,7 +242,7 @@ class Choice:
 
     Attributes:
         tensor: the tensor's own name.
-        form: what was chosen, as "einsum", "convolution", "elementwise", "gather", "scatter-add".
+        form: what was chosen, as "einsum", "convolution", "elementwise", "gather", "scatter".
         refused: forms that were considered and not taken, each with the reason.
         reason: why a gather or a scatter is left; empty where there is none.
         estimates: what the forms cost that could have been taken; those for one block, where the tensor is in tiles.

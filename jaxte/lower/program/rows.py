@@ -15,7 +15,6 @@ from jaxte.lower.apart.differences import APART
 from jaxte.lower.apart.graph import MIRRORED
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.forms.conv.candidates import GROUPED
 from jaxte.lower.program.across.computed_once import with_shared_products
 from jaxte.lower.program.across.contractions_in_common import with_common_contractions
 from jaxte.lower.program.across.first_hits import without_winners
@@ -113,7 +112,6 @@ PASSES = (
 _OTHER_FORMS = {
     GENERAL: "products of matrices, shifted sums, or a plain reduction",
     GATHER: "elements at positions that are data",
-    GROUPED: "groups of features as groups of one convolution",
     INTERLEAVED: "pieces of a result by the remainder of a position",
     PEELED: "the interior and the edges of a result by themselves",
     SURROUNDED: "zeros around what is read beyond its edges",

@@ -23,8 +23,7 @@ from jaxte.lower.forms.conv import candidates as conv
 from jaxte.lower.forms.conv.lines import candidates as toeplitz
 from jaxte.lower.forms.conv.recognise import match_convolution
 from jaxte.lower.forms.data import scatters as scatter
-from jaxte.lower.forms.data.recognise import FORMS as SCATTERS
-from jaxte.lower.forms.data.recognise import recognise_scatter
+from jaxte.lower.forms.data.recognise import SCATTER, recognise_scatter
 from jaxte.lower.forms.data.scatters import recognise_mask
 from jaxte.lower.forms.scan import candidates as scan
 from jaxte.lower.forms.scan.recognise import recognise_scan
@@ -65,7 +64,8 @@ def _is_told_by_data(body: Body, wanted: Wanted) -> bool:
 
 def _is_chosen_by_data(body: Body, wanted: Wanted) -> bool:
     """Data choose, for each row of the result, what is summed."""
-    alone = body.policy.facts.lays_out_sums and not wanted.guards and not wanted.mixes
+    own = body.policy.facts.lays_out_sums and scatter.MASKED not in body.policy.without
+    alone = own and not wanted.guards and not wanted.mixes
     return alone and (_is_told_by_data(body, wanted) or wanted.chooses)
 
 
@@ -102,11 +102,11 @@ def _is_windowed(body: Body, wanted: Wanted) -> bool:
 
 FAMILIES = (
     Family(
-        "scatter-add",
+        SCATTER,
         _is_told_by_data,
         lambda w: recognise_scatter(w.axes, w.node),
         scatter.scatter_candidates,
-        (*SCATTERS.values(), scatter.ONE_HOT),
+        (SCATTER, scatter.ONE_HOT),
         alone=True,
     ),
     Family(
@@ -140,7 +140,7 @@ FAMILIES = (
         lambda w: match_convolution(w.axes, w.node, w.guards),
         conv.convolution_candidates,
         (
-            *(conv.CONVOLUTION, conv.GROUPS_OF_BATCH, conv.PER_GROUP, conv.CLASSES),
+            *(conv.CONVOLUTION, conv.GROUPED, conv.GROUPS_OF_BATCH, conv.PER_GROUP, conv.CLASSES),
             *(conv.FOLDED, conv.FOLDED_GROUPS, conv.IMAGES),
             *(
                 conv.ONE_PASS,

@@ -52,10 +52,10 @@ class _Weight:
     times: Mapping[Expr, int]
     others: tuple[Axis, ...]
 
-    def at(self, table: Mapping[Expr, Expr], own: Linear) -> Factor:
+    def at(self, table: Mapping[Axis, Axis], own: Linear) -> Factor:
         """The factor by the axes in ``table``, where its number is ``own``."""
         parts = {i: from_linear(own * n + Linear({}, linear(i).constant)) for i, n in self.times.items()}
-        return replace(self.factor, expr=substitute(self.factor.expr, {**table, **parts}))
+        return replace(self.factor, expr=substitute(self.factor.expr, {**parts, **table}))
 
 
 def with_lines(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
@@ -157,9 +157,12 @@ def _line(
     if meets and functions * costs.function < MARGIN * costs.element:
         return None
     axis = Axis("d", 0, count)
-    table: dict[Expr, Expr] = {a: Axis(a.name, 0, a.hi) for a in others}
+    table = {a: Axis(a.name, 0, a.hi) for a in others}
     values = [w.at(table, linear(axis) + Linear({}, low)) for w in group]
-    place = {axis: from_linear(term.form - Linear({}, low)), **{table[a]: a for a in others}}
+    place: dict[Axis, Expr] = {
+        axis: from_linear(term.form - Linear({}, low)),
+        **{table[a]: a for a in others},
+    }
     order = sorted(
         place, key=lambda own: min((n for n, a in enumerate(axes) if depends_on(place[own], (a,))), default=0)
     )

@@ -133,7 +133,7 @@ def _of_channels(node: Convolution, met: float, out: int, dense: DenseGroups, la
 
 CONVOLUTION = "convolution"
 PER_GROUP = "convolution per group"
-GROUPED = "grouped convolution"  # a name to go without: by itself it is a convolution as others
+GROUPED = "grouped convolution"
 ONE_PASS = "sums in one pass"
 GROUPS_OF_BATCH = "convolution in groups of the batch"
 CLASSES = "residue classes"
@@ -157,9 +157,9 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
     def own(form: str, work: Work, source: Callable[[list[Node]], Node]) -> Candidate:
         return way(body, wanted, form, work, spec.operands, source)
 
-    if spec.groups is ONE or GROUPED not in body.policy.without:
-        source = partial(convolution_source, spec)
-        yield own(CONVOLUTION, convolutions_work([source(on_names(spec.operands))], facts), source)
+    source = partial(convolution_source, spec)
+    form = CONVOLUTION if spec.groups is ONE else GROUPED
+    yield own(form, convolutions_work([source(on_names(spec.operands))], facts), source)
     if facts.groups_by_library and _is_of_filter(spec, facts):
         whole = specify(found.match, axes, node.dtype, found.outer, found.guards, by_batch=True)
         source = partial(convolution_source, whole)

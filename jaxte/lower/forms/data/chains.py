@@ -22,12 +22,10 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Array
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import signature
-from jaxte.lower.forms.data.recognise import FORMS, recognise_scatter
+from jaxte.lower.forms.data.recognise import SCATTER, recognise_scatter
 from jaxte.lower.forms.data.scatter_spec import ScatterSpec
 from jaxte.lower.forms.data.scatters import accumulated, in_order, scatter_candidates, scatter_operands
 from jaxte.lower.views.scope import Scope
-
-_ADDED = FORMS["sum"]
 
 Link = tuple[Signed, Reduce, ScatterSpec]
 
@@ -100,7 +98,7 @@ def _is_added(body: Body, link: Link, axes: tuple[Axis, ...], scope: Scope) -> b
     _, node, spec = link
     offers = list(scatter_candidates(body, spec, Wanted(node, axes, (), scope)))
     found = chosen(body.policy, body.name, offers, signature(axes, node))
-    added = found.candidate.form == _ADDED
+    added = found.candidate.form == SCATTER
     if added:  # others are chosen once more where the term is evaluated by itself
         noted(body, found)
     return added
@@ -112,7 +110,7 @@ def _array(body: Body, links: Sequence[Link], scope: Scope) -> Generator[tuple[E
     for spec in _together([spec for _, _, spec in links]):
         operands = yield from scatter_operands(body, spec, scope)
         array = body.shared(accumulated(spec, operands, spec.flags, array))
-        body.report.note(_ADDED)
+        body.report.note(SCATTER)
         body.report.because(spec.reason)
     assert array is not None
     return array

@@ -45,7 +45,7 @@ from jaxte.tensors.facts import Permutation, Sorted, Unique, values_in
 # of the built-in reductions, what ``.at`` calls them
 METHODS = {"sum": "add", "prod": "multiply", "max": "max", "min": "min"}
 _SORTED = "indices_are_sorted"
-FORMS = {name: f"scatter-{method}" for name, method in METHODS.items()}
+SCATTER = "scatter"  # of whatever operation a reduction is
 
 
 def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:
@@ -210,7 +210,7 @@ def _scatter(
     flat = not in_rows and _is_flat(shape, positions, indices) and not (flags and unsure)
     return ScatterSpec(
         values, tuple(indices), tuple(positions), len(block), shape, node.dtype, finish, guard,
-        f"{FORMS[node.reducer.name]}: {reason}", tuple(flags), order,
+        f"{SCATTER}: {reason}", tuple(flags), order,
         METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits), unsure, flat,
     )  # fmt: skip
 

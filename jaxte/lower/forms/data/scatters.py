@@ -40,7 +40,7 @@ from jaxte.lower.code.spec import Array, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.data.recognise import FORMS, recognise_scatter
+from jaxte.lower.forms.data.recognise import SCATTER, recognise_scatter
 from jaxte.lower.forms.data.scatter_spec import Position, ScatterSpec, result_dims
 from jaxte.lower.match.empty_sums import guarded_reads
 from jaxte.lower.views.scope import Scope
@@ -164,7 +164,7 @@ Source = Callable[[Sequence[Node]], Node]
 
 
 def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterator[Candidate]:
-    """A scatter-add, and a product with the one-hot matrix of the positions."""
+    """A scatter, and a product with the one-hot matrix of the positions."""
     node = wanted.node
     if body.policy.facts.pads_rows:
         in_rows = recognise_scatter(wanted.axes, node, True)
@@ -176,7 +176,7 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
         moved += Work(scatter=prod(extents[: spec.block]), stream=width * prod(extents))
     else:
         moved += Work(scatter=prod(extents))
-    yield _candidate(body, spec, wanted, FORMS[node.reducer.name], moved, partial(scatter_source, spec))
+    yield _candidate(body, spec, wanted, SCATTER, moved, partial(scatter_source, spec))
     own = one_hot_of(spec) if node.reducer.name == "sum" and is_float(node.dtype) else None
     if own is None or _may_be_outside(spec) or (spec.block > 1 and not body.policy.facts.scatters_rows):
         return  # a GPU adds a matrix of positions in fewer bytes than it writes their rows (letter_projection, 0.8)
@@ -199,7 +199,7 @@ def _candidate(
     def write() -> Search:
         operands = yield from scatter_operands(body, spec, wanted.scope, multiplied=form == ONE_HOT)
         body.report.note(form)
-        if "scatter" in form:
+        if form == SCATTER:
             body.report.because(spec.reason)
         return Value(source(operands), wanted.axes, (wanted.node.dtype, False))
 

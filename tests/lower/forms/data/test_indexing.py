@@ -39,7 +39,7 @@ def scattered(tensor: Compute, arrays: dict[Tensor, np.ndarray]) -> str:
     assert isinstance(tensor.body, Reduce)
     spec = recognise_scatter(tensor.axes, tensor.body)
     assert not isinstance(spec, Refusal), spec.reason
-    assert spec.reason.startswith("scatter-add: ") and spec.reason.endswith("are data")
+    assert spec.reason.startswith("scatter: ") and spec.reason.endswith("are data")
     source = text_of(scatter_source(spec, nodes(spec)))
     check(tensor, source, spec, arrays)
     return source
@@ -50,7 +50,7 @@ def test_rows(rng):
     source = scattered(Y, feeds(rng, H) | positions(rng, J))
     assert source == f"jnp.zeros((5, 4), jnp.float32).at[B].add(A, {DROP})"
     spec = recognise_scatter(Y.axes, Y.body)
-    assert not isinstance(spec, Refusal) and spec.reason == "scatter-add: the positions J[i] == a are data"
+    assert not isinstance(spec, Refusal) and spec.reason == "scatter: the positions J[i] == a are data"
 
 
 def test_negative_positions_are_dropped():
