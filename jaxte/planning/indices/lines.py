@@ -70,8 +70,11 @@ def with_lines(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     found = _lines(node, product, axes, name)
     if not found:
         return node
-    taken = [factor for own, _ in found for factor in own]
-    factors = [*(f for f in product.factors if not among(f, taken)), *(Factor(read) for _, read in found)]
+    factors = list(product.factors)
+    for taken, read in found:  # in the place of the first of them
+        at = min(n for n, f in enumerate(factors) if among(f, taken))
+        rest = [f for f in factors if not among(f, taken)]
+        factors = [*rest[:at], Factor(read), *rest[at:]]
     body = cast(multiplied([f for f in factors if not f.guard]), node.exprs[0].dtype)
     where = conjunction([*product.guards, *(f.expr for f in factors if f.guard)])
     return Reduce(node.reducer, (body,), node.axes, where, node.position)

@@ -48,6 +48,11 @@ CASES: dict[str, tuple[Build, np.ndarray, int | None]] = {
         np.where(S - T >= -2, np.exp(-0.1 * (S - T + 3)) * np.cos(0.2 * (S - T)), 0),
         N + 2,
     ),
+    "twice the same": (
+        weighted(lambda s, t: te.exp(-0.1 * (s - t)) * te.exp(-0.1 * (s - t)), lambda s, t: s >= t),
+        np.where(S >= T, np.exp(-0.2 * (S - T)), 0),
+        N,
+    ),
     "steps of two": (
         weighted(lambda s, t: te.exp(-0.1 * (2 * t - 2 * s)), lambda s, t: t >= s),
         np.where(T >= S, np.exp(-0.2 * (T - S)), 0),
