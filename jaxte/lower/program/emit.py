@@ -7,12 +7,13 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from jaxte.lang.dtypes import is_float
 from jaxte.lang.graphs import identical
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays.binomial import descent, left, restarts
 from jaxte.lower.arrays.data import Gather, Scatter
-from jaxte.lower.arrays.elementwise import Apply, Cast, Name, Number
+from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number
 from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.views import Index, Reshape, Transpose, View
@@ -37,15 +38,16 @@ def _first(x):
 _APART = """
 def _apart(x):
     \"\"\"``x`` as by ``_first``, for any reader: XLA may write over an array while it reads it both itself and through a call.\"\"\"
-    return _first(_own(x))
-
-
+    return _first({own})
+"""
+_ROUNDED = "lax.reduce_precision(x, jnp.finfo(x.dtype).nexp, jnp.finfo(x.dtype).nmant)"
+_OWN = f"""
 def _own(x):
     \"\"\"``x`` as an array of its own: rounded to the bits that it has, between the least and the greatest of its integers.\"\"\"
     if jnp.issubdtype(x.dtype, jnp.complexfloating):
         return lax.complex(_own(x.real), _own(x.imag))
     if jnp.issubdtype(x.dtype, jnp.floating):
-        return lax.reduce_precision(x, jnp.finfo(x.dtype).nexp, jnp.finfo(x.dtype).nmant)
+        return {_ROUNDED}
     if jnp.issubdtype(x.dtype, jnp.integer):
         ends = jnp.iinfo(x.dtype)
         return lax.clamp(jnp.array(ends.min, x.dtype), x, jnp.array(ends.max, x.dtype))
@@ -223,6 +225,15 @@ def _returned(program: Program) -> str:
     return f"({', '.join(program.results)})" if program.results else "()"
 
 
+def _apart_texts(programs: Sequence[Program]) -> tuple[str, ...]:
+    """The functions by which arrays are kept apart: those of real numbers are rounded to the bits that they have."""
+    sources = (source for p in programs for _, source in _assignments(p.statements))
+    kept = [n for n in nodes_below(*sources) if isinstance(n, Kept) and n.how == "apart"]
+    if all(is_float(node.dtype) for node in kept):
+        return (_APART.format(own=_ROUNDED),)
+    return _APART.format(own="_own(x)"), _OWN
+
+
 def module_text(programs: Sequence[Program], epilogue: str = "", title: str = "") -> str:
     """A complete module with the functions of ``programs``, and ``epilogue`` at its end.
 
@@ -235,7 +246,7 @@ def module_text(programs: Sequence[Program], epilogue: str = "", title: str = ""
     apart = f"{APART}(" in rest
     if apart or f"{FIRST}(" in rest:
         imports.append(_METADATA)
-        functions[:0] = [text.lstrip() for text in ((_FIRST, _APART) if apart else (_FIRST,))]
+        functions[:0] = [text.lstrip() for text in (_FIRST, *(_apart_texts(programs) if apart else ()))]
     if f"{KEPT}(" in rest or f"{REPLAYED}(" in rest:
         imports.append("from math import comb")
         functions[:0] = [text.lstrip() for text in BINOMIAL]

@@ -302,3 +302,16 @@ def test_arrays_of_any_name_leave_the_names_of_the_module_alone(kind, name):
         found = jax.grad(lambda x, call=call: jnp.sum(call(x)))(given)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert "no scatter" in str(te.explain(fn))
+
+
+def test_how_arrays_of_real_numbers_are_kept_apart_takes_a_line() -> None:
+    x = te.placeholder((4, 256, 3), name="x")
+    turned = te.compute(x.shape, lambda i, k, c: te.exp(x[i, k, (c + 1) % 3]) - x[i, k, c], "turned")
+    y = te.compute(x.shape, lambda i, k, c: turned[i, k, (c + 1) % 3] * turned[i, k, (c + 2) % 3], "y")
+    text = te.source(te.function([x], y))
+    assert "_apart(" in text and "_own(" not in text
+    n = te.placeholder((4, 256, 3), "int32", "n")
+    whole = te.compute(n.shape, lambda i, k, c: n[i, k, (c + 1) % 3] ** 3 - n[i, k, c], "whole")
+    z = te.compute(n.shape, lambda i, k, c: whole[i, k, (c + 1) % 3] * whole[i, k, (c + 2) % 3], "z")
+    text = module_text([lower("forward", [x, n], [y, z])])
+    assert ("_own(" in text) is ("whole = _apart(" in text)
