@@ -101,15 +101,15 @@ class PiecewiseAffine:
 
 
 @lru_cache(maxsize=4096)
-def piecewise_affine(index: Expr, size: int) -> PiecewiseAffine | None:
-    """``index`` into an axis of ``size`` elements as a piecewise affine function of a form of several axes; None if it is something else.
+def piecewise_affine(index: Expr, size: int, fewest: int = 2) -> PiecewiseAffine | None:
+    """``index`` into an axis of ``size`` elements as a piecewise affine function of a form of ``fewest`` axes or more; None if it is something else.
 
     >>> i, k = te.reduce_axis((0, 8), "i"), te.reduce_axis((0, 3), "k")
     >>> [(p.start, p.first) for p in piecewise_affine((i + k) % 8, 8).pieces]
     [(0, 0), (8, 0)]
     """
     form = _followed(index)
-    if form is None:
+    if form is None or len(form.terms) < fewest:
         return None
     ends = reach(form)
     if ends is None or ends[1] - ends[0] >= LARGE_TABLE:
@@ -126,7 +126,7 @@ def piecewise_affine(index: Expr, size: int) -> PiecewiseAffine | None:
 
 
 def _followed(index: Expr) -> Linear | None:
-    """The form of several axes that ``index`` follows, without its constant and with coprime coefficients."""
+    """The form of axes that ``index`` follows, without its constant and with coprime coefficients."""
     if not is_index(index) or not _is_piecewise(linear(index)):
         return None
     found: Linear | None = None
@@ -136,7 +136,7 @@ def _followed(index: Expr) -> Linear | None:
             found = own
         elif _ratio(own, found) is None:
             return None
-    return found if found is not None and len(found.terms) > 1 else None
+    return found
 
 
 def _is_piecewise(form: Linear) -> bool:

@@ -15,6 +15,7 @@ from jaxte.lang.expr import Axis, Expr, Read, as_expr, conjuncts
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.planning.terms import term_bounds
 from jaxte.sets.affine import linear
+from jaxte.sets.digits import are_digits
 from jaxte.sets.index_forms import linear_or_none, term_of
 from jaxte.sets.intervals import extent_of, known
 from jaxte.tensors.bodies.contexts import guards_of
@@ -51,7 +52,7 @@ def _places(read: Read) -> list[Expr] | None:
         if reads_of(index):
             return None
         for own in divisions(index):
-            if own.base is not None and len(free_axes(own.number)) > 1 and _is_sum(own.number):
+            if own.base is not None and len(free_axes(own.number)) > 1 and _is_window(own.number):
                 numbers.setdefault(own.number, set()).add(own.node)
     digits = {number for number, nodes in numbers.items() if len(nodes) > 1}
     if not digits:
@@ -65,9 +66,10 @@ def _places(read: Read) -> list[Expr] | None:
     return [at.get(axis, axis) for axis in dict.fromkeys(rest)]
 
 
-def _is_sum(number: Expr) -> bool:
+def _is_window(number: Expr) -> bool:
+    """Whether ``number`` is a sum of axes that is the same at several of their positions; of one that is not, the axes are digits, which views have."""
     form = linear_or_none(number)
-    return form is not None and all(isinstance(atom, Axis) for atom in form.terms)
+    return form is not None and all(isinstance(atom, Axis) for atom in form.terms) and not are_digits(form)
 
 
 def _flat(read: Read, places: Sequence[Expr], conditions: Sequence[Expr]) -> Read | None:

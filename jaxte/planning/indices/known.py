@@ -25,16 +25,19 @@ from jaxte.algebra.product import product_of
 from jaxte.lang import dtypes
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
+from jaxte.lang.graphs import among
 from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MOST_LAID_OUT
-from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
+from jaxte.lang.operators import ABS, ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.meaning.interpret import interpret
 from jaxte.sets.affine import Linear
 from jaxte.sets.index_forms import Term, linear_or_none, term_of
 from jaxte.sets.intervals import dims_of, extent, extent_of, known
+from jaxte.sets.piecewise_affine import piecewise_affine
 from jaxte.sets.resolved import simplify
 from jaxte.tensors.bodies.range_checks import reads_inside
+from jaxte.tensors.copies import extended
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
@@ -128,10 +131,13 @@ def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce
     table: dict[Expr, Expr] = {}
     for factor in product.factors:
         read = factor.expr
+        if not isinstance(read, Read) or factor.guard:
+            continue
         others = [r for f in product.factors if f is not factor for r in reads_of(f.expr)]
-        if isinstance(read, Read) and not factor.guard and _turns(read, node, others):
-            laid = _laid_out(read, every, name)
-            table |= {} if laid is None else {read: laid}
+        laid = _laid_out(read, every, name) if _turns(read, node, others) else None
+        if laid is None and _bends(read, node):
+            laid = _straight(read, every)
+        table |= {} if laid is None else {read: laid}
     if not table:
         return node
     body = substitute(node.exprs[0], table)
@@ -151,10 +157,39 @@ def _turns(read: Read, node: Reduce, others: Sequence[Read]) -> bool:
     return bool(found) and not any(a and b and a.terms == b.terms for a in forms for b in taken)
 
 
+def _bends(read: Read, node: Reduce) -> bool:
+    """Whether ``read`` stands at positions of the sum that are held, or reflected, as the halves of a symmetric kernel do: ``w[abs(k - 3), c]``."""
+    if any(map(reads_of, read.indices)) or not all(
+        among(a, node.axes) for i in read.indices if not isinstance(i, Axis) for a in free_axes(i)
+    ):
+        return False
+    return any(
+        isinstance(n, Call) and n.op in (ABS, MAXIMUM, MINIMUM) for i in read.indices for n in postorder(i)
+    )
+
+
 def _goes_around(division: Division, node: Reduce) -> bool:
     dims = dims_of(division.node)
     summed = [a for a in node.axes if depends_on(division.node, (a,))]
     return len(dims) > 1 and bool(summed) and prod(map(extent, summed)) >= (division.base or 0)
+
+
+def _straight(read: Read, every: int) -> Expr | None:
+    """``read`` of a copy that is as long as its positions are: the halves of the kernel side by side."""
+    count = prod(map(extent, free_axes(read)))
+    if count * FAR_FEWER > every or count > max(
+        FEW_ELEMENTS, MOST_LAID_OUT * prod(map(extent_of, read.tensor.shape))
+    ):
+        return None
+    tensor, indices = read.tensor, list(read.indices)
+    for place, (index, size) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
+        if not isinstance(index, Axis) and isinstance(size, int):
+            own = piecewise_affine(index, size, fewest=1)
+            if own is None:
+                return None
+            tensor = extended(tensor, place, own)
+            indices[place] = own.position
+    return Read(tensor, indices)
 
 
 def _laid_out(read: Read, every: int, name: str) -> Read | None:

@@ -11,6 +11,7 @@ import pytest
 
 import jaxte as te
 from harness.sides import with_gradients
+from tests.agreement import check_both_passes
 from tests.xla_counts import Fused
 
 
@@ -88,3 +89,30 @@ def test_a_factor_of_the_element_beside_it_is_not_laid_out() -> None:
     c = te.reduce_axis((0, 7), "c")
     y = te.compute((50, 12, 26), lambda b, d, t: te.sum(x[b, d, t + c] * w[(t + c) % 7], axis=c), "y")
     assert "y_w" not in te.function([x, w], y).source()
+
+
+# --- kernels that are read at positions that are reflected or held
+
+
+def symmetric(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """A filter of which one half is the mirror image of the other."""
+    k, c = te.reduce_axis((0, 2 * w.shape[0] - 1), "k"), te.reduce_axis((0, w.shape[1]), "c")
+    at = lambda b, t, o: x[b, t + k, c] * w[te.abs(k - (w.shape[0] - 1)), c, o]  # noqa: E731
+    shape = (x.shape[0], x.shape[1] - 2 * w.shape[0] + 2, w.shape[2])
+    return te.compute(shape, lambda *i: te.sum(at(*i), axis=[k, c]), "y")
+
+
+def flat_topped(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """A filter whose last weight is held."""
+    k, c = te.reduce_axis((0, 2 * w.shape[0]), "k"), te.reduce_axis((0, w.shape[1]), "c")
+    at = lambda b, t, o: x[b, t + k, c] * w[te.minimum(k, w.shape[0] - 1), c, o]  # noqa: E731
+    shape = (x.shape[0], x.shape[1] - 2 * w.shape[0] + 1, w.shape[2])
+    return te.compute(shape, lambda *i: te.sum(at(*i), axis=[k, c]), "y")
+
+
+@pytest.mark.parametrize("build", [symmetric, flat_topped])
+def test_a_kernel_of_reflected_or_held_weights_is_laid_out_once(build) -> None:  # type: ignore[no-untyped-def]
+    x, w = te.placeholder((2, 40, 4), name="x"), te.placeholder((3, 4, 5), name="w")
+    source = te.source(te.function([x, w], build(x, w)))
+    assert source.count("conv_general_dilated") == 3 and "gather" not in source and ".at[" not in source
+    check_both_passes(build(x, w), np.random.default_rng(0))
