@@ -11,7 +11,8 @@ Small factors at positions that wrap, laid out: tensors over the axes of the sum
     sum over k of w[p, (k + p) % 4] * x[b, q, k]   is   sum over k of w'[p, k] * x[b, q, k]   with   w'[p, k] = w[p, (k + p) % 4]
 
 What is left is a product of matrices. The factor has few elements beside the points of the sum, or it stays where it is read, as does one beside
-a factor at the number whose remainder it is read at, ``x[t + k] * w[(t + k) % 7]``: the two are one element of a window.
+a factor at the number whose remainder it is read at, ``x[t + k] * w[(t + k) % 7]``: the two are one element of a window. So are kernels at positions that are reflected or held, ``w[abs(k - 3)]``,
+of which a sum of windows is a convolution with both halves side by side.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def _goes_around(division: Division, node: Reduce) -> bool:
     return len(dims) > 1 and bool(summed) and prod(map(extent, summed)) >= (division.base or 0)
 
 
-def _straight(read: Read, every: int) -> Expr | None:
+def _straight(read: Read, every: int) -> Read | None:
     """``read`` of a copy that is as long as its positions are: the halves of the kernel side by side."""
     count = prod(map(extent, free_axes(read)))
     if count * FAR_FEWER > every or count > max(
