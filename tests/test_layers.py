@@ -49,6 +49,7 @@ LAYERS = (
     "sets.intervals",
     "sets.resolved",
     "sets.conditions",
+    "sets.one_axis",
     "sets.accesses",
     "sets.flow",
     "sets.transformation",

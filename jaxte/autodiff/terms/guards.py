@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, reduce
 from typing import TypeGuard
 
@@ -10,7 +10,7 @@ from jaxte.algebra.simplify import added
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Call, Const, Expr, call, cast
 from jaxte.lang.graphs import ordered
-from jaxte.lang.limits import CASES, LEVELS
+from jaxte.lang.limits import CASES, LEVELS, MOST_PARTS
 from jaxte.lang.operators import (
     ADD,
     DIVIDE,
@@ -26,6 +26,7 @@ from jaxte.lang.operators import (
 )
 from jaxte.lang.walk import postorder
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.one_axis import Values, condition_of, values_beside, values_of
 
 _WITH_EQUAL = {LESS: LESS_EQUAL, GREATER: GREATER_EQUAL}
 
@@ -48,7 +49,7 @@ def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], keeps_zero: boo
     if _leaves(g) > CASES:
         if keeps_zero:
             return rule(g)
-        return _choice(_where_there(g), rule(g), None) if _excludes(g) else rule(g)
+        return choice(_where_there(g), rule(g), None) if _excludes(g) else rule(g)
     return _through(g, rule, 0)
 
 
@@ -81,10 +82,10 @@ def _through(g: Expr, rule: Callable[[Expr], Expr | None], depth: int) -> Expr |
                 return rule(g)
             if (shared := _choice_under_guard(g)) is not None:
                 condition, either = shared
-                return _choice(condition, rule(either), None)
+                return choice(condition, rule(either), None)
         if g.op is SELECT:
             taken, other = (_through(a, rule, depth + 1) for a in g.args[1:])
-            return _choice(g.args[0], taken, other)
+            return choice(g.args[0], taken, other)
         if g.op is ADD and any(_has_guard(a) for a in g.args):
             left, right = (_through(a, rule, depth + 1) for a in g.args)
             return left if right is None else right if left is None else plus(left, right)
@@ -94,7 +95,7 @@ def _through(g: Expr, rule: Callable[[Expr], Expr | None], depth: int) -> Expr |
         if g.op.name == "cast" and _has_guard(g.args[0]):
             return _through(g.args[0], lambda leaf: rule(cast(leaf, g.dtype)), depth + 1)
     elif _excludes(g):
-        return _choice(_where_there(g), rule(g), None)
+        return choice(_where_there(g), rule(g), None)
     return rule(g)
 
 
@@ -229,7 +230,7 @@ def guard(condition: Expr, value: Expr) -> Expr:
     return value if condition is TRUE else call(SELECT, condition, value, Const(0.0))
 
 
-def _choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | None:
+def choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | None:
     """``select(condition, taken, other)`` where None is zero, and what a branch chooses by the condition again is decided."""
     if taken is None and other is None:
         return None
@@ -239,7 +240,61 @@ def _choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | N
         while isinstance(branch, Call) and branch.op is SELECT and branch.args[0] is condition:
             branch = branch.args[n + 1]
         branches[n] = branch
-    return call(SELECT, condition, *branches)
+    plain = _of_one_axis(condition, *branches)
+    return call(SELECT, condition, *branches) if plain is None else plain
+
+
+def _of_one_axis(condition: Expr, taken: Expr, other: Expr) -> Expr | None:
+    """``select(c == 0, 0, select(c == 1, 0, x))`` as ``select(c >= 2, x, 0)``: what a chain of choices by the values of an axis leaves; None where it is none."""
+    if is_zero(taken) is is_zero(other):
+        return None
+    inner = other if is_zero(taken) else taken
+    if not (
+        isinstance(inner, Call)
+        and inner.op is SELECT
+        and is_zero(inner.args[1]) is not is_zero(inner.args[2])
+    ):
+        return None
+    outer = values_beside(condition) if is_zero(taken) else values_of(condition)
+    left = (
+        None
+        if outer is None
+        else values_beside(inner.args[0], outer)
+        if is_zero(inner.args[1])
+        else values_of(inner.args[0])
+    )
+    if outer is None or left is None or outer.axis is not left.axis:
+        return None
+    both = Values(outer.axis, max(outer.low, left.low), min(outer.high, left.high))
+    if both.low > both.high:
+        return _NOTHING
+    if both == left and is_zero(inner.args[2]):
+        return inner
+    found = condition_of(both)
+    return None if found is None else guard(found, inner.args[2] if is_zero(inner.args[1]) else inner.args[1])
+
+
+def addends(g: Expr) -> list[Expr]:
+    """The terms of a sum, from the left, and of a choice by the values of an axis what each branch adds; ``g`` alone where these are many."""
+    return list(_addends(g)) if _leaves(g) <= MOST_PARTS else [g]
+
+
+def _addends(g: Expr) -> Iterator[Expr]:
+    later = [g]
+    while later:
+        g = later.pop()
+        if isinstance(g, Call) and g.op is ADD:
+            later += reversed(g.args)
+        elif isinstance(g, Call) and g.op is SELECT and values_of(g.args[0]) is not None:
+            for n, branch in enumerate(g.args[1:]):
+                for own in _addends(branch):
+                    chosen = (
+                        None if is_zero(own) else choice(g.args[0], *((own, None) if n == 0 else (None, own)))
+                    )
+                    if chosen is not None:
+                        yield chosen
+        else:
+            yield g
 
 
 def is_zero(expr: Expr) -> bool:

@@ -19,7 +19,7 @@ from jaxte.algebra.data_conditions import without_implied
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.simplify import factors_outside, simplify_reads
 from jaxte.algebra.sums import with_common_factor, with_shared_factor
-from jaxte.autodiff.terms.guards import guard, is_zero, multiple_of_guard, plus, scaled, times
+from jaxte.autodiff.terms.guards import addends, guard, is_zero, multiple_of_guard, plus, scaled, times
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import guarded
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
@@ -32,6 +32,7 @@ from jaxte.sets.digits import Number, at_digits, number_of
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent_of, may_be_negative
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.one_axis import Values, values_of
 from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain, DomainTransformation
@@ -74,12 +75,31 @@ def _points_at(contribution: Contribution, targets: Sequence[Axis]) -> Iterator[
     assert isinstance(read, Read)
     given = frozenset(targets)
     for conditions, indices in _split_extrema(read.indices):
-        value, guards = lift_guards(contribution.value)
-        equations = [call(EQUAL, index, target) for index, target in zip(indices, targets, strict=True)]
-        flat = [c for part in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(part)]
         # Axes that are targets already (those of the head's prefix) are parameters.
         variables = tuple(a for a in contribution.axes if a not in given)
-        yield _over_digits(Points(variables, tuple(flat), value))
+        equations = [call(EQUAL, index, target) for index, target in zip(indices, targets, strict=True)]
+        for part in _at_values(contribution.value, variables):
+            value, guards = lift_guards(part)
+            flat = [
+                c for own in (contribution.where, *conditions, *guards, *equations) for c in conjuncts(own)
+            ]
+            yield _over_digits(Points(variables, tuple(flat), value))
+
+
+def _at_values(value: Expr, axes: Sequence[Axis]) -> list[Expr]:
+    """``value`` as what it is at each value of an axis by which it chooses, and the rest: at one value there is nothing to sum over."""
+    apart: dict[Values, list[Expr]] = {}
+    rest: list[Expr] = []
+    for term in addends(value):
+        _, guards = lift_guards(term)
+        found = [
+            own for g in guards for c in conjuncts(g) if (own := values_of(c)) is not None and own.is_one
+        ]
+        one = next((own for own in found if among(own.axis, axes)), None)
+        (rest if one is None else apart.setdefault(one, [])).append(term)
+    if len(apart) + bool(rest) < 2:
+        return [value]
+    return [reduce(plus, terms) for terms in (*apart.values(), *([rest] if rest else []))]
 
 
 def _over_digits(points: Points) -> Points:
