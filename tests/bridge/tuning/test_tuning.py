@@ -47,7 +47,7 @@ def times(monkeypatch: pytest.MonkeyPatch, winner: str) -> None:
     )
 
 
-@pytest.mark.parametrize("winner", ["convolution", "general"])
+@pytest.mark.parametrize("winner", ["grouped convolution", "general"])
 def test_the_fastest_form_is_used(monkeypatch: pytest.MonkeyPatch, winner: str) -> None:
     times(monkeypatch, winner)
     fn = te.function(conv)
@@ -58,7 +58,7 @@ def test_the_fastest_form_is_used(monkeypatch: pytest.MonkeyPatch, winner: str) 
     taken = {name: next(e for e in es if e.chosen) for name, es in fn.explain(X, W).estimates.items()}
     assert all(e.form == winner and e.measured == 1e-3 for e in taken.values())
     assert "1 ms measured" in str(fn.explain(X, W))
-    assert ("conv_general_dilated" in fn.source(X, W)) == (winner == "convolution")
+    assert ("conv_general_dilated" in fn.source(X, W)) == (winner == "grouped convolution")
 
 
 def test_tensors_of_one_name_are_timed_apart() -> None:
@@ -85,7 +85,7 @@ def test_the_clock_runs() -> None:
 
 def test_every_form_computes_the_same() -> None:
     results = []
-    for form in ("convolution", "general"):
+    for form in ("grouped convolution", "general"):
         fn = te.function(conv, forms={"*": form})
         results.append(jax.vjp(fn, X, W)[1](np.ones((2, 4, 6, 6), "float32")))
     for a, b in zip(*results, strict=True):
@@ -271,7 +271,7 @@ def test_forms_that_disagree_are_never_chosen(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_forced_form_and_an_unknown_one() -> None:
-    for form in ("convolution", "general"):
+    for form in ("grouped convolution", "general"):
         fn = te.function(conv, forms={"conv2d": form})
         chosen = [e.form for e in fn.explain(X, W).estimates["conv2d"] if e.chosen]
         assert chosen == [form]
