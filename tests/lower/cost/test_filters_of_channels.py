@@ -60,7 +60,7 @@ def _gradients(fn: Callable[..., jax.Array], args: list[np.ndarray]) -> tuple[ja
     return jax.grad(lambda *a: (fn(*a) ** 2).sum(), (0, 1))(*args)
 
 
-@pytest.mark.parametrize("form", ["convolution", "convolution in groups of the batch"])
+@pytest.mark.parametrize("form", ["grouped convolution", "convolution in groups of the batch"])
 @pytest.mark.parametrize("define, large, small", CASES)
 def test_values_and_gradients(
     define: Callable[..., te.Tensor], large: Shapes, small: Shapes, form: str
