@@ -114,7 +114,6 @@ LAYERS = (
     "planning.indices.*",
     "planning.conditions.*",
     "planning.sums",
-    "planning.chains.alike",
     "planning.chains.found",
     "planning.chains.extents",
     "planning.chains.values",

@@ -1,5 +1,7 @@
 """The graph that tensors form, and what a definition is up to names: equal definitions of other tensors over other axes have equal structures.
 
+Bodies that are equal up to constants, too, node by node: the same node of every step of a loop is a row.
+
 The kinds of tensors that planning takes out of definitions, and that others tell from what a user defined; of what each is a part.
 """
 
@@ -9,9 +11,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, Reducer, as_expr
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Reducer, as_expr
 from jaxte.lang.graphs import ordered
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import fold, postorder, reads_of, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -82,6 +84,78 @@ def _reducer(reducer: Reducer) -> Hashable:
 
 def _has_axes(*ends: Expr) -> bool:
     return any(isinstance(node, Axis) for node in postorder(*ends))
+
+
+Row = tuple[Expr, ...]
+"""The same node of every step, the first step first."""
+
+
+class Unlike(Exception):
+    """The step ``number`` is not like the last one."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def outline(body: Expr, known: dict[Hashable, int]) -> int:
+    """A number that bodies of one structure share, whatever constants and tensors stand in them."""
+
+    def rule(node: Expr, children: list[int]) -> int:
+        key = (*_label(node), *children)
+        return known.setdefault(key, len(known))
+
+    return fold(body, rule)  # type: ignore[no-any-return]
+
+
+def rows_of(bodies: Row, axes: Sequence[Row]) -> list[Row]:
+    """The nodes of ``bodies``, over ``axes`` each, row by row: those that others are made of first.
+
+    Raises:
+        Unlike: with the last step whose nodes are of another kind.
+    """
+    done: dict[Row, None] = {}
+    bound = set(axes)
+    stack: list[tuple[Row, bool]] = [(bodies, False)]
+    while stack:
+        row, ready = stack.pop()
+        if ready:
+            done[row] = None
+        elif row not in done:
+            last = row[-1]
+            label = _label(last)
+            for number in range(len(row) - 2, -1, -1):
+                if row[number] is not last and _label(row[number]) != label:
+                    raise Unlike(number)
+            if isinstance(last, Reduce):
+                bound.update(zip(*(node.axes for node in row if isinstance(node, Reduce)), strict=True))
+            stack.append((row, True))
+            below = list(zip(*(node.children for node in row), strict=True))
+            stack.extend((own, False) for own in reversed(below))
+    for row in done:
+        if isinstance(row[-1], Axis) and row not in bound:
+            raise Unlike(max(n for n in range(len(row) - 1)))
+    return list(done)
+
+
+def _label(node: Expr) -> tuple[Hashable, ...]:
+    """What nodes of one row have in common."""
+    match node:
+        case Axis():
+            # what is stated of an axis is an expression of itself, and says nothing of the axis of another step
+            plain = node.given is TRUE and node.ends == (None, None)
+            return Axis, node.reduction, None if plain else id(node)
+        case Const(value):
+            differs = type(value) in (int, float)
+            return Const, *node.kind, type(value).__name__, "" if differs else repr(value)
+        case Call(op):
+            return Call, op.name, op.result, node.kind, len(node.args)
+        case Read(tensor):
+            return Read, tensor.dtype, tensor.ndim
+        case Reduce():
+            own = tuple((id(a.lo), id(a.hi)) for a in node.axes)
+            return Reduce, _reducer(node.reducer), own, node.position, len(node.exprs)
+    return type(node).__name__, id(node)
 
 
 class PartialSum(Compute):

@@ -10,8 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Read
-from jaxte.planning.chains.alike import Row, Unlike, outline, rows_of
-from jaxte.tensors.structure import topological_order
+from jaxte.tensors.structure import Row, Unlike, outline, rows_of, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 FEWEST = 12  # steps that are rather written one after the other

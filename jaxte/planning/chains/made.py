@@ -25,7 +25,6 @@ from jaxte.lang.operators import (
     SUBTRACT,
 )
 from jaxte.planning.asked import intermediates
-from jaxte.planning.chains.alike import Row
 from jaxte.planning.chains.extents import Apart, Extents, extents_of, line
 from jaxte.planning.chains.found import Chain
 from jaxte.planning.chains.kept import with_values
@@ -36,6 +35,7 @@ from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.products import with_products
 from jaxte.tensors.recurrences.starts import guarded_read
 from jaxte.tensors.recurrences.steps import step_of
+from jaxte.tensors.structure import Row
 from jaxte.tensors.tensor import Compute, Tensor, of_array
 
 # what may be done to numbers that differ from step to step
