@@ -97,11 +97,9 @@ def _extreme(expr: Expr, largest: bool) -> Expr:
     return from_linear(result)
 
 
-def make_reduce(
-    reducer: Reducer, exprs: Sequence[Expr], axis: Any, where: Any = None, what: str | None = None
-) -> tuple[Expr, ...]:
+def make_reduce(reducer: Reducer, exprs: Sequence[Expr], axis: Any, where: Any = None) -> tuple[Expr, ...]:
     """The results of reducing ``exprs`` over ``axis``, after checking axes and condition."""
-    axes = _check_axes(axis, what or reducer.label)
+    axes = _check_axes(axis, reducer.label)
     condition = TRUE if where is None else as_expr(where)
     if condition.dtype != "bool":
         raise DtypeError(

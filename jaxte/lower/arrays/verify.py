@@ -17,22 +17,18 @@ from jaxte.lower.arrays.views import Entry, Index, New, Pad, Range, Repeat, Resh
 from jaxte.sets.intervals import known
 
 
-def verify_node(
-    root: Node, bound: Mapping[str, elementwise.Name | None], local: Collection[str] = ()
-) -> None:
+def verify_node(root: Node, bound: Mapping[str, elementwise.Name | None]) -> None:
     """Checks ``root`` and all that it is made of.
 
     Args:
         root: what is computed.
         bound: the names that exist, with what they are where that is known.
-        local: names that loops within ``root`` bind.
 
     Raises:
         ArrayError: something has no meaning; the message says which node, and why.
     """
-    for node in nodes_below(root):
-        if isinstance(node, loops.Each):
-            local = {*local, *(n.identifier for n in _loop_names(node))}
+    loops_below = (node for node in nodes_below(root) if isinstance(node, loops.Each))
+    local = {name.identifier for node in loops_below for name in _loop_names(node)}
     for node in nodes_below(root):
         if isinstance(node, elementwise.Name):
             _verify_name(node, bound, local)

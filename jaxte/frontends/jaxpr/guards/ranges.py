@@ -209,10 +209,8 @@ def _clamped(step: Step, below: Sequence[Range]) -> Range:
     return Range(low, min(max(own.high, first.high), last.high), own.nan or first.nan or last.nan)
 
 
-def _monotone(
-    f: Callable[[float], float], first: float = -inf, last: float = inf, slack: float = SLACK
-) -> _Row:
-    """A function that grows from its value at ``first``, before which it is NaN, to that at ``last``."""
+def _monotone(f: Callable[[float], float], first: float = -inf, slack: float = SLACK) -> _Row:
+    """A function that grows from its value at ``first``, before which it is NaN."""
 
     def end(x: float, sign: int) -> float:
         try:
@@ -225,8 +223,7 @@ def _monotone(
 
     def row(step: Step, below: Sequence[Range]) -> Range:
         (own,) = below
-        nan = own.nan or own.low < first or own.high > last
-        return Range(end(max(own.low, first), -1), end(min(own.high, last), 1), nan)
+        return Range(end(max(own.low, first), -1), end(own.high, 1), own.nan or own.low < first)
 
     return row
 

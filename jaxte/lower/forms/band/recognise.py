@@ -269,8 +269,8 @@ def _points(band: Band) -> int:
     return band.rows * band.window
 
 
-def band_work(spec: BandSpec, width: int = 4) -> Work:
-    """The work of ``spec`` in elements of ``width`` bytes: products counted from its nodes, copies as XLA was seen to make them."""
+def band_work(spec: BandSpec) -> Work:
+    """The work of ``spec`` in float32: products counted from its nodes, copies as XLA was seen to make them."""
     skewed = skewed_band(spec)
     blocks, outer = blocks_of(spec.bands[skewed]), [b for n, b in enumerate(spec.bands) if n != skewed]
     sizes = {
@@ -281,9 +281,9 @@ def band_work(spec: BandSpec, width: int = 4) -> Work:
     entries = blocks.entries * prod(map(_points, outer))
     dry = Dry()
     flops = total_flops(dry.roots(band_source(spec, on_names(spec.operands), dry, skewed)), extent_of, Einsum)
-    band = width * entries * prod(sizes[a] for a in _band_axes(spec))
+    band = 4 * entries * prod(sizes[a] for a in _band_axes(spec))
     second = blocks.columns * prod(b.columns for b in outer) * prod(sizes[a] for a in _own(spec.second))
-    plain = width * second * (blocks.spans + 1) / blocks.spans
+    plain = 4 * second * (blocks.spans + 1) / blocks.spans
     times = prod(b.window for b in outer)
     return Work(dot=flops, stream=4 * band + 2 * plain, kernel=4 + 4 * times, temporaries=band)
 
