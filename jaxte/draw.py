@@ -183,7 +183,7 @@ if not TYPE_CHECKING:  # to which every name that is not above is an error
         raise no_attribute("jaxte.draw", name, ["graph", "reads", "spy"])
 
 
-_HEIGHT, _GAP, _STEP = 28, 22, 66  # of a box, between the boxes of a row, and from row to row
+_HEIGHT, _GAP, _STEP = 28, 22, 66  # pixels: of a box, between the boxes of a row, and from row to row
 _LETTER, _MARGIN = 7.4, 12  # pixels
 _SWEEPS = 4  # down and up again, after which no crossing goes away
 # boxes have a colour of their own and lines are gray, so that both are seen on light and on dark pages

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.thresholds import CALCULATED, GIVEN, TEXT, THRESHOLDS, kinds
+from tests.thresholds import CALCULATED, GIVEN, ROUNDING, TEXT, THRESHOLDS, kinds
 
-MOST = 184  # thresholds of jaxte; a new one is rather a row of jaxte/lang/limits.py
+MOST = 84  # thresholds of jaxte; a new one is rather a row of jaxte/lang/limits.py
 
 
 def test_kinds_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(
-        "MOST = 3  # parts\nPRICE, HEIGHT = 2, 4\n_LONG = 9  # characters\nf(HEIGHT)\n"
+        "MOST = 3  # parts\nPRICE, HEIGHT = 2, 4\n_LONG = 9  # characters\nSLACK = 1e-6  # of rounding\nf(HEIGHT)\n"
     )
     (tmp_path / "b.py").write_text(
-        f"from {tmp_path.name}.a import MOST as most, PRICE\nprint(n < 2 * most, PRICE * n)\n"
+        f"from {tmp_path.name}.a import MOST as most, PRICE\nprint(n < 2 * most, PRICE * n, n == PRICE, max(0, n - PRICE))\n"
     )
     found = {kind: [n.name for n in own] for kind, own in kinds(tmp_path).items()}
-    assert found == {THRESHOLDS: ["MOST"], TEXT: ["_LONG"], CALCULATED: ["PRICE"], GIVEN: ["HEIGHT"]}
+    assert found == {
+        THRESHOLDS: ["MOST"],
+        TEXT: ["_LONG"],
+        ROUNDING: ["SLACK"],
+        CALCULATED: ["PRICE"],
+        GIVEN: ["HEIGHT"],
+    }
 
 
 def test_thresholds_become_no_more() -> None:

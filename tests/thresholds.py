@@ -1,7 +1,8 @@
 """``python -m tests.thresholds``: the numbers with a name in jaxte, each with its reason, apart by what is done with them.
 
-A threshold is a number that something is compared with, by an operator, ``min`` or ``max``, and that decides how a thing is computed. Numbers that are only
-calculated with (costs, sizes, points of a sequence), handed on as an argument, or that count characters of a text, decide nothing of that kind by themselves;
+A threshold is a number that something may be more or less than, by an operator, ``min`` or ``max``, and that decides how a thing is computed. Numbers that are only
+calculated with (costs, sizes, points of a sequence), handed on as an argument, or that count what is shown of a text or drawing, decide nothing of that kind by themselves,
+and what numbers may differ by where they are rounded decides whether they are equal;
 those that are handed on may be limits all the same, and are listed by themselves.
 """
 
@@ -13,8 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "jaxte"
-THRESHOLDS, TEXT, CALCULATED, GIVEN = "thresholds", "lengths of text", "calculated with", "handed on"
-KINDS = (THRESHOLDS, TEXT, CALCULATED, GIVEN)
+THRESHOLDS, TEXT, ROUNDING, CALCULATED, GIVEN = (
+    "thresholds",
+    "lengths of text",
+    "bounds of rounding",
+    "calculated with",
+    "handed on",
+)
+KINDS = (THRESHOLDS, TEXT, ROUNDING, CALCULATED, GIVEN)
+_BY_REASON = {
+    TEXT: ("characters", "signs on a line", "pixels", "definitions shown"),
+    ROUNDING: ("rounding", "rounded", "may round", "precision", "approximates"),
+}
+_SAME = ast.Eq | ast.NotEq | ast.Is | ast.IsNot | ast.In | ast.NotIn  # with which nothing is more or less
 
 
 @dataclass(frozen=True)
@@ -67,8 +79,8 @@ def kinds(root: Path = ROOT) -> dict[str, list[Number]]:
     found: dict[str, list[Number]] = {kind: [] for kind in KINDS}
     for number in own:
         met = uses[number.module, number.name]
-        is_text = "characters" in number.line or "signs on a line" in number.line
-        found[TEXT if is_text else next(k for k in KINDS if k in met or k == GIVEN)].append(number)
+        said = (kind for kind, words in _BY_REASON.items() if any(word in number.line for word in words))
+        found[next(said, next(k for k in KINDS if k in met or k == GIVEN))].append(number)
     return found
 
 
@@ -76,10 +88,14 @@ def _use(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
     calculated = False
     while node in parents and not isinstance(node, ast.stmt):
         node = parents[node]
-        if isinstance(node, ast.Compare):
+        if isinstance(node, ast.Compare) and not all(isinstance(op, _SAME) for op in node.ops):
             return THRESHOLDS
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
-            return THRESHOLDS
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            clamps = any(isinstance(a, ast.Constant) and a.value == 0 for a in node.args)
+            if node.func.id in ("min", "max") and not clamps:
+                return THRESHOLDS
+            if node.func.id == "len":
+                return GIVEN
         calculated |= isinstance(node, ast.BinOp)
     return CALCULATED if calculated else GIVEN
 

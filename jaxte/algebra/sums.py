@@ -23,10 +23,10 @@ from functools import lru_cache
 
 from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
 from jaxte.lang import dtypes
-from jaxte.lang.dtypes import LEAST, is_inexact
+from jaxte.lang.dtypes import LEAST, ROUNDED, is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import ordered, reached
-from jaxte.lang.limits import FUNCTION, MOST_PARTS, MOST_TERMS
+from jaxte.lang.limits import FUNCTION, LEVELS, MOST_PARTS, MOST_TERMS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes
@@ -117,12 +117,6 @@ def weight(node: Call) -> int:
     return 1 if node.op.name not in TABLE or TABLE[node.op.name].cheap else FUNCTION
 
 
-_DEEPEST = 24  # products nested deeper than this are one factor, to keep the work linear
-_ROUNDING = (
-    1e-14  # what is left of coefficients that cancel, for each unit of theirs: 0, but for rounding in float64
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Term:
     """``coefficient * product``.
@@ -152,7 +146,7 @@ def _stripped(node: Expr, depth: int) -> tuple[float, Expr | None]:
     """The product of the numbers in a product, and the product without them."""
     if isinstance(node, Const) and _is_number(node):
         return float(node.value.real), None
-    if depth < _DEEPEST and isinstance(node, Call) and dtypes.is_inexact(node.dtype):
+    if depth < LEVELS and isinstance(node, Call) and dtypes.is_inexact(node.dtype):
         match node.op, node.args:
             case op, (a,) if op is NEGATIVE:
                 number, rest = _stripped(a, depth + 1)
@@ -209,7 +203,7 @@ def alike(a: Expr, b: Expr, sign: float = 1.0) -> Expr | None:
 def scaled(term: Term, coefficient: float) -> Expr:
     """``coefficient`` times the product of ``term``; 0 where that is rounding alone."""
     assert term.product is not None
-    if abs(coefficient) <= _ROUNDING * abs(term.coefficient):
+    if abs(coefficient) <= ROUNDED * abs(term.coefficient):
         return Const(0.0)
     size = term.product if abs(coefficient) == 1 else call(MULTIPLY, Const(abs(coefficient)), term.product)
     return size if coefficient > 0 else call(NEGATIVE, size)

@@ -21,7 +21,7 @@ from math import isinf
 from jaxte.algebra.data import data_readings
 from jaxte.algebra.polynomial import Expansion, TooLarge
 from jaxte.algebra.product import multiplied, product_of
-from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.dtypes import ROUNDED, is_inexact
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import LEVELS
@@ -247,9 +247,6 @@ def _alike(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degre
     return found
 
 
-_ROUNDED = 1e-12  # what is left of a mean that was multiplied by a rounded 1 / n
-
-
 class _Means(Expansion):
     """Polynomials in which the sums are written out that tensors without the axes ``summed`` are made of."""
 
@@ -315,4 +312,4 @@ def _is_zero_sum(factors: Sequence[Expr], node: Reduce) -> bool:
         left = _Means().polynomial(Reduce(node.reducer, (product,), node.axes, node.where))
     except TooLarge:
         return False
-    return all(abs(c) < _ROUNDED for c in left.values())
+    return all(abs(c) < ROUNDED for c in left.values())

@@ -8,6 +8,7 @@ found, so that it does not matter what was asked before.
 from __future__ import annotations
 
 import gc
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ OPERATIONS_OF_A_STEP = 20
 QUESTION = 20  # steps that one with few operations counts for
 DERIVATION = 600_000  # steps that the questions of one derivation may take
 EACH = 2_000  # and as many more for each tensor
-_ANY = 10**12  # outside of a derivation
+_ANY = sys.maxsize  # outside of a derivation
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

@@ -61,13 +61,16 @@ NARROW = ("float16", "bfloat16")  # in which sums, products and recurrences are 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
-INT32_BITS = 31  # of an int32, besides its sign
 INTEGER_LIMITS = {  # the least and the greatest of each
     **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
 }
+INT32_BITS = INTEGER_LIMITS["int32"][1].bit_length()  # besides its sign
 SHORT_INTEGERS = {name: ends for name, ends in INTEGER_LIMITS.items() if not name.endswith(("32", "64"))}
 UNSIGNED = ("uint32", "uint64")  # in which no position below 0 can be computed
+ROUNDED = (
+    1e-12  # what is left of coefficients that cancel, for each unit of theirs: 0, but for rounding in float64
+)
 EXACT_UP_TO = {  # the greatest number up to which each holds every integer
     **{"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53},
     **{"complex64": 2**24, "complex128": 2**53},

@@ -17,7 +17,7 @@ _WORDS = {
     "logical_not": Form("not {0}", AND, (COMPARE,)),
 }
 _CALLED = ("cast", "bitwise_not")
-_LONGEST = 1200  # a longer text is cut: shared subexpressions would otherwise make it exponential
+_LONGEST = 1200  # characters; a longer text is cut: shared subexpressions would otherwise make it exponential
 
 Piece = tuple[str, int]
 

@@ -12,13 +12,12 @@ import numpy as np
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import LARGE_TABLE, TABLE
+from jaxte.lang.limits import LARGE_TABLE, POSITIONS, TABLE
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.sets.quasi_affine import index_of, quasi_affine
 
 _FEW = 2**16  # positions, of which the values of many indices are kept
-_IN_CACHE = 2**13  # positions of one axis that are tried at a time, which the first cache holds
 
 _WIDE = {"int32", "int64"}  # whose casts change no position
 _OPS: dict[str, Callable[..., Any]] = {
@@ -110,8 +109,9 @@ def values_along(index: Expr, axis: Axis) -> np.ndarray | None:
 
 def _along(index: Expr, axis: Axis, start: int, stop: int) -> np.ndarray | None:
     found: list[np.ndarray] = []
-    for first in range(start, stop, _IN_CACHE):
-        at = np.arange(first, min(first + _IN_CACHE, stop))
+    # The first cache holds so many positions of one axis.
+    for first in range(start, stop, POSITIONS):
+        at = np.arange(first, min(first + POSITIONS, stop))
         values = tabulated(index, {axis: at})
         if values is None:
             return None

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from jaxte.lang.checks import described
+from jaxte.lang.dtypes import INTEGER_LIMITS
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr
 from jaxte.lang.text import text
@@ -16,8 +17,8 @@ from jaxte.sets.affine import normal
 Extent = int | Expr
 Shape = tuple[Extent, ...]
 
-MAX_EXTENT = 2**31 - 1  # axes are int32 values in the emitted code
-MAX_ELEMENTS = 2**63 - 1  # that 64 bits count
+MAX_EXTENT = INTEGER_LIMITS["int32"][1]  # axes are int32 values in the emitted code
+MAX_ELEMENTS = INTEGER_LIMITS["int64"][1]
 
 
 def check_shape(shape: Any, name: str) -> Shape:

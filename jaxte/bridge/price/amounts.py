@@ -10,17 +10,10 @@ from jaxte.bridge.price import operations
 from jaxte.bridge.price.loops import Loop
 from jaxte.bridge.price.operations import Operation
 from jaxte.bridge.price.parts import read_by
-from jaxte.lower.cost.paces import Paces
+from jaxte.lower.cost.paces import SIZES, Paces
 
 Amounts = dict[str, float]
-_SMALL_PRODUCT = 512  # multiplications of a matrix product, below which one of many takes a call of its own
-_FEW_FEATURES = 4  # with fewer, convolutions have a pace of their own
-_WIDE = (
-    1 << 14
-)  # elements that are kept side by side, with more of which a reduction no longer stays in the cache
 _STARTS = 2.0  # of loops, in the time that a routine takes to start
-_WRITTEN_OUT = 32  # multiplications of one of many matrix products, up to which they are a loop
-_LEAST_INNER = 8  # numbers that are added in each element of one of many small products, from which on a routine takes all of them
 _NAMES = frozenset(Paces.__dataclass_fields__)
 _KINDS = {
     name: kind
@@ -102,7 +95,7 @@ def _reduced(own: Operation) -> Amounts:
         at -= 1
         run *= shape[at]
     size = float(own.inputs[0].size)
-    wide = not along and run > _WIDE
+    wide = not along and run > SIZES.wide
     return {"wide" if wide else "reduced": size, "run": size / max(1, run), "start": _STARTS}
 
 
@@ -132,9 +125,9 @@ def _product(own: Operation) -> Amounts:
     rows, columns = (max(1, a.size // max(1, inner * batch)) for a in (x, y))
     flops = 2.0 * batch * inner * rows * columns
     each = inner * rows * columns
-    if batch > 1 and each <= _WRITTEN_OUT:
+    if batch > 1 and each <= SIZES.loop:
         work = {"small_product": flops}
-    elif batch > 1 and inner < _LEAST_INNER and each < _SMALL_PRODUCT:
+    elif batch > 1 and inner < SIZES.inner and each < SIZES.product:
         work = {"called": float(batch)}
     else:
         of_vector = batch == 1 and min(rows, columns) == 1  # which a sum over windows may do in its place
@@ -160,8 +153,8 @@ def _convolution(own: Operation) -> Amounts:
     else:
         few, many = sorted((features_in, features_out))
         spread = max(own.params["lhs_dilation"], default=1) > 1
-        kind = "few_convolution" if few < _FEW_FEATURES or spread else "convolution"
-        kind = "plane_convolution" if many < _FEW_FEATURES else kind
+        kind = "few_convolution" if few < SIZES.features or spread else "convolution"
+        kind = "plane_convolution" if many < SIZES.features else kind
     return {kind: flops, "start": 3.0}
 
 

@@ -26,10 +26,8 @@ from jaxte.bridge.price.operations import (
     joined_along,
 )
 from jaxte.bridge.price.parts import Places, computed, read_at
-
-_MOST_WRITTEN = 15  # copies of an operation in the text of one loop
-_LEAST_REDUCED = 4096  # elements, of more of which floats are reduced by a routine
-_MOST_BETWEEN = 200  # operations between an array and its last reader that are looked through
+from jaxte.lang.limits import BEHIND
+from jaxte.lower.cost.paces import SIZES
 
 
 @dataclass(eq=False)
@@ -57,7 +55,7 @@ class Loop:
     def is_routine(self) -> bool:
         """Whether a routine does all of it: a large reduction of floats."""
         array = self.root.inputs[0]
-        return self.root.name in BY_ROUTINE and array.item > 1 and array.size > _LEAST_REDUCED
+        return self.root.name in BY_ROUTINE and array.item > 1 and array.size > SIZES.reduced
 
     def take(self, own: Operation, places: Places, written: int) -> None:
         """``own`` is computed in it, for what is read at ``places``, and is ``written`` so many times."""
@@ -166,7 +164,7 @@ def _is_taken(
     computed twice.
     """
     parts = len(own.inputs) if own.name in JOINS else 1
-    if written * parts > _MOST_WRITTEN:
+    if written * parts > SIZES.written:
         return False
     if others and loop.is_routine:
         return False
@@ -196,7 +194,8 @@ def _is_read_through_array(own: Operation, fusable: frozenset[Operation]) -> boo
     last = max(reader.rank for reader in direct)
     seen: set[tuple[Operation, bool]] = set()
     waiting = [(reader, False) for reader in direct]
-    while waiting and len(seen) < _MOST_BETWEEN:
+    # Operations between an array and its last reader.
+    while waiting and len(seen) < BEHIND:
         step, behind = waiting.pop()
         if behind and step in direct:
             return True

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from jaxte.bridge.price.operations import FOR_EACH, JOINS, REDUCTIONS, UPDATE, VIEWS, Operation
+from jaxte.lower.cost.paces import SIZES
 
-_LEAST_CALLED = 8  # operations of a function, with up to as many of which it is written into its callers
 Place = tuple[
     Operation, int
 ]  # who reads at other positions than its own, by which operand; -1 for the function itself
@@ -99,7 +99,7 @@ def _with_calls(callers: Mapping[Operation, set[Operation]], size: dict[Operatio
     """The functions that stay, the innermost first: what is written into its callers makes them longer."""
     kept = set[Operation]()
     for own in sorted(callers, key=lambda f: f.rank):
-        is_small = size[own] <= _LEAST_CALLED
+        is_small = size[own] <= SIZES.called
         kept |= set() if is_small else {own}
         for caller in callers[own]:
             size[caller] += size[own] if is_small else 1

@@ -13,7 +13,7 @@ from dataclasses import replace
 from jaxte.frontends.loops.program import Cell, Counter, Program, Statement
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr, conjunction
 from jaxte.lang.functions import logical_not, select
-from jaxte.lang.limits import SHARE
+from jaxte.lang.limits import HALVED
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import linear_or_none
@@ -96,7 +96,7 @@ def _places(statement: Statement) -> dict[int, Counter] | None:
     ):
         return None
     # A statement has to write that much of the array.
-    return found if SHARE * every <= written < every else None
+    return found if HALVED * written >= every > written else None
 
 
 def _over_all(statement: Statement, places: Mapping[int, Counter], filled: bool) -> Statement:

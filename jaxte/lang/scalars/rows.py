@@ -35,9 +35,8 @@ OPS: dict[str, Op] = {
 Partial = Callable[..., Expr | None]
 Vjp = Callable[..., tuple[Expr | None, ...]]
 
-# How strongly written forms bind, in Python's order.
-ANYTHING, OR, AND, COMPARE, BITOR, BITXOR, BITAND, SHIFT, SUM, PRODUCT, SIGN, POWER = (0, *range(4, 15))
-CALL = 100  # binds more than every operator
+# How strongly written forms bind, in Python's order; a call binds more than every operator.
+ANYTHING, OR, AND, COMPARE, BITOR, BITXOR, BITAND, SHIFT, SUM, PRODUCT, SIGN, POWER, CALL = (0, *range(4, 16))
 
 
 @dataclass(frozen=True, slots=True)

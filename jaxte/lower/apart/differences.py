@@ -24,7 +24,7 @@ from jaxte.lang import dtypes
 from jaxte.lang import functions as scalar
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MARGIN, MOST_COLUMNS
+from jaxte.lang.limits import MARGIN, MOST_TERMS, NARROW
 from jaxte.lang.operators import ADD, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.apart.concentrated import Pairs, may_be_concentrated, reads_unknown_pairs
@@ -37,7 +37,6 @@ from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
 APART = "differences apart"
-_FEATURES = 16  # with 3 to 12, gradients of sums of Gaussians were 2.8 to 7 times as far off as those of the difference, with 16 at most twice; and nothing was faster
 _FEW = "points of few features may lie many times farther apart than those that the weights tell apart"
 _UNKNOWN = "nothing is known of the weights where both sides coincide"
 
@@ -131,7 +130,7 @@ def _has_column(found: Difference) -> bool:
     """Whether a kept axis of few points is of the difference alone, so that it is summed for one position after the other."""
     kept = [a for a in free_axes(found.wide.expr) if not among(a, found.node.axes)]
     return any(
-        points([a]) <= MOST_COLUMNS and not any(a in free_axes(f.expr) for f in found.others) for a in kept
+        points([a]) <= MOST_TERMS and not any(a in free_axes(f.expr) for f in found.others) for a in kept
     )
 
 
@@ -149,7 +148,8 @@ def why_inexact(found: Difference) -> str:
     if why := may_be_concentrated(weights, found.sides, found.pairs):
         return why
     first, second = map(free_axes, found.sides)
-    return _FEW if points([a for a in first if among(a, second)]) < _FEATURES else ""
+    # With 3 to 12, gradients of sums of Gaussians were 2.8 to 7 times as far off as those of the difference, with 16 at most twice; and nothing was faster.
+    return _FEW if points([a for a in first if among(a, second)]) < NARROW else ""
 
 
 def has_known_extents(found: Difference) -> bool:

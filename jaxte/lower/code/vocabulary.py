@@ -9,6 +9,7 @@ from typing import Any
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Axis, Reducer
+from jaxte.lang.limits import FAR_FEWER, WORTH_MULTIPLYING
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import Step
 from jaxte.lower.printing.printer import Printer
@@ -205,12 +206,12 @@ class Verdict:
     @property
     def is_dense(self) -> bool:
         """Whether many more points are computed than count."""
-        return self.computed > MANY_TIMES * self.counting and self.computed > FEW_POINTS
+        return self.computed > FAR_FEWER * self.counting and self.computed > WORTH_MULTIPLYING
 
     @property
     def is_large(self) -> bool:
         """Whether what is held is out of proportion to what is read and made, and more than plain JAX holds, or more than a gigabyte."""
-        usual = max(MANY_TIMES * self.needed, SMALL, self.plain)
+        usual = max(FAR_FEWER * self.needed, SMALL, self.plain)
         return self.held > min(LARGE, usual)
 
     def __str__(self) -> str:
@@ -230,8 +231,6 @@ class Verdict:
         return "; ".join(told)
 
 
-MANY_TIMES = 8  # as many points as have to be, or bytes as are needed, from which on te.explain says so
-FEW_POINTS = 10**6  # which take no time whatever they are
 LARGE = 10**9  # bytes that are told of whatever they are for
 SMALL = 10**7  # bytes that no machine lacks
 

@@ -14,11 +14,11 @@ from jaxte.lang.graphs import among
 from jaxte.lang.limits import (
     FEW,
     FEW_POSITIONS,
+    LONG_SUM,
     LONGEST_UNROLLED,
-    MANY_ROWS,
-    MOST_COLUMNS,
     MOST_TERMS,
     MOST_UNROLLED,
+    NARROW,
 )
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.platforms import Platform
@@ -29,9 +29,6 @@ from jaxte.sets.affine import linear
 from jaxte.sets.intervals import extent_of
 
 _SHORT_ROWS = 4  # how much longer a reduction takes whose dimensions lie between others
-
-
-NARROW = 16  # matrices of this extent take twice as long as large ones for the same flops
 
 
 def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = None) -> Work:
@@ -112,7 +109,7 @@ def _fused_sums(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> 
     read = 2 * dtypes.width(node.dtype) * _read_points(node, shifted)
     long = [extent_of(a.extent) for a in node.axes if extent_of(a.extent) > LONGEST_UNROLLED]
     taps = prod(extent_of(a.extent) for a in shifted)
-    whole = all(among(a, shifted) for a in axes) and prod(long[:-1]) < MANY_ROWS
+    whole = all(among(a, shifted) for a in axes) and prod(long[:-1]) < LONG_SUM
     return Work(stream=read, kernel=2 * taps if whole else 2)
 
 
@@ -241,7 +238,7 @@ def is_contraction(node: Reduce, shifted: Sequence[Axis] = ()) -> bool:
 
 def _is_beside_whole(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> bool:
     """Whether one factor alone is shifted by a few positions of the result, and another has all other dimensions: sums of products that are not written."""
-    if len(shifted) != 1 or not among(shifted[0], axes) or extent_of(shifted[0].extent) > MOST_COLUMNS:
+    if len(shifted) != 1 or not among(shifted[0], axes) or extent_of(shifted[0].extent) > MOST_TERMS:
         return False
     _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
     over = [frozenset(free_axes(f.expr)) for f in inner]

@@ -95,6 +95,32 @@ class Asked:
     most_kept: float
 
 
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """At which sizes XLA compiles something else: parts of the estimate, as the paces are, which decide nothing but by its seconds.
+
+    Attributes:
+        written: copies of an operation in the text of one loop, of more of which it is an array.
+        called: operations of a function, up to which it is written into its callers.
+        reduced: elements, of more of which floats are reduced by a routine.
+        wide: elements that are kept side by side, of more of which a reduction does not stay in the cache.
+        loop: multiplications of one of many matrix products, up to which they are a loop.
+        inner, product: numbers that are added in each element of one of many, and its multiplications, below which each takes a call of its own.
+        features: of a convolution, with fewer of which it has a pace of its own.
+    """
+
+    written: int
+    called: int
+    reduced: int
+    wide: int
+    loop: int
+    inner: int
+    product: int
+    features: int
+
+
+SIZES = Sizes(written=15, called=8, reduced=4096, wide=1 << 14, loop=32, inner=8, product=512, features=4)
+
 CPU_PACES = Paces(
     moved=4e10,
     start=2.5e5,

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from jaxte.algebra.product import product_of
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Expr, Reduce
-from jaxte.lang.limits import FEW_POSITIONS, LONGEST_UNROLLED
+from jaxte.lang.limits import FEW_POSITIONS, FEWER, LONGEST_UNROLLED
 from jaxte.lang.walk import free_axes
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.sets.intervals import extent_of
-
-_TIMES_SHORTER = 4  # a sum for each position reads everything again, which terms read in parts (bspline_3d)
 
 
 def shifted_axes(node: Reduce, facts: Platform | None = None) -> tuple[Axis, ...]:
@@ -39,7 +37,8 @@ def shifted_axes(node: Reduce, facts: Platform | None = None) -> tuple[Axis, ...
 
 def is_far_shorter(own: int, other: int) -> bool:
     """Whether sums for each of ``own`` positions of the result are better than one of ``other`` terms, where what is shifted overlaps with both."""
-    return own <= FEW_POSITIONS and _TIMES_SHORTER * own <= other
+    # A sum for each position reads everything again, which terms read in parts (bspline_3d).
+    return own <= FEW_POSITIONS and FEWER * own <= other
 
 
 def is_product_beside(dims: Sequence[frozenset[Axis]], shifted: frozenset[Axis]) -> bool:

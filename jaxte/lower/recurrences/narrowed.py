@@ -21,7 +21,7 @@ from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.lang.divisions import divisions
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import Members, among, identical
-from jaxte.lang.limits import SMALL_SHARE
+from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import DIVIDE
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.cost.work import is_expensive
@@ -106,7 +106,7 @@ def _boxes(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor, _B
 def _takes_known_functions(tensor: Compute, box: _Box) -> bool:
     """Whether an adjoint would take functions of nearly all that the forward pass takes them of: of the whole XLA finds them computed, of a slice it does not."""
     points, left = (prod(known(a.extent) or 1 for a in axes) for axes in (tensor.axes, box.axes))
-    if not isinstance(tensor, Adjoint) or left < (1 - SMALL_SHARE) * points:
+    if not isinstance(tensor, Adjoint) or FEWER * (points - left) > points:
         return False
     functions = [n for n in postorder(tensor.body) if is_expensive(n) and n.op is not DIVIDE]  # type: ignore[attr-defined]
     return any(not any(isinstance(r.tensor, (Adjoint, Head)) for r in reads_of(n)) for n in functions)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxte.lang.expr import Expr, Read, as_expr, cast
-from jaxte.lang.limits import FEW
+from jaxte.lang.limits import AGAIN, FEW
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.data import DynamicIndex, DynamicSlice, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Arange, Full, Name, Number
@@ -29,8 +29,6 @@ from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Compute, Tensor
 
 FORM = "recurrence"
-_MOST_AGAIN = 12  # times that XLA computes an element of an unrolled step, for each of the shifted reads of it, in place of keeping it
-_ALL = 0  # in place of how many steps ago: all positions so far
 
 
 def recurrence_statements(
@@ -79,7 +77,7 @@ class Text:
         known: names of tensors, outside and in a step.
         ended: the states of which the loop hands on what it ends with; they are carried, though no step may read them.
         parameters: of the function of a step.
-        carried: what is carried, state by state, the value of the step before first.
+        carried: what is carried, state by state, and from how many steps ago, the step before first; None where it is all positions so far.
         choices: what became of the tensors of a step.
         beside: what a step is handed of others, parameters behind its own.
         before: statements that come before the loop, and make what each step reads.
@@ -92,7 +90,7 @@ class Text:
     scope: str
     ended: frozenset[State] = frozenset()
     parameters: list[str] = field(default_factory=list)
-    carried: list[tuple[State, int, str]] = field(default_factory=list)
+    carried: list[tuple[State, int | None, str]] = field(default_factory=list)
     choices: list[Choice] = field(default_factory=list)
     beside: Sequence[Beside] = ()
     before: list[Statement] = field(default_factory=list)
@@ -131,7 +129,7 @@ class Text:
                     self.known[placeholder] = self.carried[-1][2]
         for state, placeholder in step.history.items():
             self.known[placeholder] = names.new(placeholder.name)
-            self.carried.append((state, _ALL, self.known[placeholder]))
+            self.carried.append((state, None, self.known[placeholder]))
         listed = [own for _, _, own in self.carried]
         lines: list[AnyStatement] = []
         if len(listed) == 1:
@@ -205,7 +203,7 @@ class Text:
         for state, lag, before in self.carried:
             number = self.group.numbers[state]
             own = results[number]
-            if lag == _ALL:
+            if lag is None:
                 found.append(self._added(state, before, own))
                 continue
             found.append(own if lag == 1 else Name(by_key[state, lag - 1], own.extents, own.own_kind))
@@ -234,7 +232,8 @@ class Text:
         made = stacked[0] if len(stacked) == 1 else f"({', '.join(stacked)})" if stacked else "_"
         unroll = 1
         if count is not None and 1 < count <= FEW:
-            unroll = count if _spread(self.step) ** (count - 1) <= _MOST_AGAIN else 1
+            # Times that XLA computes an element of an unrolled step, for each of the shifted reads of it, in place of keeping it.
+            unroll = count if _spread(self.step) ** (count - 1) <= AGAIN else 1
         positions = Arange(0, extent, 1, "int32")
         scan = Carried(function.name, self.starts, positions, self.group.reverse, unroll)
         return Statement(self.scope, f"{self.ends(targets)}, {made}", scan)
@@ -242,7 +241,7 @@ class Text:
     def ends(self, targets: Mapping[Tensor, str]) -> str:
         """The names of what the loop carries on from its last position."""
         ends = {
-            (self.group.states[t.position], 1 if isinstance(t, Final) else _ALL): own
+            (self.group.states[t.position], 1 if isinstance(t, Final) else None): own
             for t, own in targets.items()
             if isinstance(t, Recurrent) and not self.is_stacked(t)
         }
@@ -254,9 +253,9 @@ class Text:
         """What the first step is handed."""
         return tuple(self._start(state, lag) for state, lag, _ in self.carried)
 
-    def _start(self, state: State, lag: int) -> Node:
+    def _start(self, state: State, lag: int | None) -> Node:
         """The value of ``state`` that many positions before the first; zero where nothing reads it."""
-        if lag == _ALL:
+        if lag is None:
             return _zeros(state.shape, state.dtype)
         place = self.group.place_of(state)
         before = self.step.before.get(state)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection
 
 from jaxte.lang.expr import Call, Reduce
+from jaxte.lang.limits import MANY_OPERATIONS
 from jaxte.lang.walk import postorder
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import points
@@ -17,7 +18,6 @@ from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
-_LONG = 24  # operations of an element
 _MANY = 512  # elements, of which another pass takes as long as a call
 
 
@@ -48,7 +48,11 @@ def read_again(step: Step, policy: Policy) -> frozenset[Tensor]:
 def _is_long(tensor: Compute) -> bool:
     nodes = postorder(tensor.body)
     calls = sum(isinstance(n, Call) and not n.weak for n in nodes)
-    return calls >= _LONG and not any(isinstance(n, Reduce) for n in nodes) and points(tensor.axes) >= _MANY
+    return (
+        calls >= MANY_OPERATIONS
+        and not any(isinstance(n, Reduce) for n in nodes)
+        and points(tensor.axes) >= _MANY
+    )
 
 
 def _with_loops(step: Step, results: Collection[Compute], policy: Policy) -> Step:

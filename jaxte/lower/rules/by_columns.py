@@ -25,7 +25,7 @@ from dataclasses import replace
 from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.graphs import among, ordered
-from jaxte.lang.limits import LARGE_RESULT
+from jaxte.lang.limits import LARGE_RESULT, SMALL_ARRAY
 from jaxte.lang.operators import ADD, Op
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.counts import bytes_of
@@ -109,10 +109,6 @@ def _is_zero(value: Value) -> bool:
     return value.literal and value.number == 0
 
 
-_LEAST = 2**14  # bytes that are worth one more loop
-_SLICES = 2  # as large as what is reduced: one is copied in either case
-
-
 def reduced_call(
     body: Body,
     function: str,
@@ -140,7 +136,7 @@ def reduced_call(
 def is_of_slices(node: Node, written: Mapping[Node, str]) -> bool:
     """Whether ``node`` is computed of several slices that are about as large, by way of what is ``written``, too."""
     size = bytes_of(node)
-    if not isinstance(node, Apply) or node.dtype != "float32" or size < _LEAST:
+    if not isinstance(node, Apply) or node.dtype != "float32" or size < SMALL_ARRAY:
         return False
     root: Node = node
     named = {name: source for source, name in written.items()}
@@ -153,7 +149,8 @@ def is_of_slices(node: Node, written: Mapping[Node, str]) -> bool:
     below: list[Node] = ordered([root], operands)
     if any(isinstance(n, View) and isinstance(n.step, Tile) for n in below):
         return False  # windows that are laid out are copies in any case
-    return sum(isinstance(n, View) and _is_moved(n) and 2 * bytes_of(n) >= size for n in below) >= _SLICES
+    # One slice as large as what is reduced is copied in either case.
+    return sum(isinstance(n, View) and _is_moved(n) and 2 * bytes_of(n) >= size for n in below) > 1
 
 
 def _is_moved(view: View) -> bool:

@@ -12,13 +12,12 @@ from jaxte.algebra.data_conditions import asked_together
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, Read, cast
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import MOST_UNROLLED
+from jaxte.lang.limits import MOST_UNROLLED, NARROW
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_data, reads_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import points
 from jaxte.lower.match.empty_sums import is_plain, spoils
 from jaxte.lower.rules.excluded_points import points_left, with_masked_together

@@ -17,6 +17,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Scalar, as_expr
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import MOST_KEPT
 from jaxte.lang.operators import ADD, AND, LESS, LESS_EQUAL, MAXIMUM, MINIMUM, SELECT, SUBTRACT
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
@@ -40,7 +41,6 @@ from jaxte.sets.intervals import constant, dims_of, extent_of, index_stays_in, k
 from jaxte.tensors.facts import Finite, find
 
 GATHER, ONE_HOT = "gather", "one-hot product"
-_MOST_ONES = 2**26  # elements of a one-hot matrix that is worth thinking of
 _NOT_FINITE = "an infinity or a NaN in {} would make all that is read NaN, as 0 * inf"
 
 
@@ -64,9 +64,9 @@ def _candidates(node: Read, index: Value, place: int) -> Iterator[Candidate]:
     values = rows * prod(extents[:place] + extents[place + 1 :])
     yield Candidate(GATHER, Work(gather=values, kernel=1), None)
     ones = rows * extents[place]
-    if not is_float(node.dtype) or ones > _MOST_ONES:
-        return
     hot = ones * dtypes.width(node.dtype)
+    if not is_float(node.dtype) or hot > MOST_KEPT:
+        return
     work = Work(dot=2.0 * values * extents[place], stream=2.0 * hot, temporaries=hot, kernel=2)
     finite = find(node.tensor, Finite) is not None
     yield Candidate(ONE_HOT, work, None, "" if finite else _NOT_FINITE.format(node.tensor.name))

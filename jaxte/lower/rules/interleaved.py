@@ -19,7 +19,7 @@ from math import prod
 from jaxte.lang.divisions import Quotient, divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import MOST_TERMS, SHARE
+from jaxte.lang.limits import HALVED, MOST_TERMS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
@@ -152,7 +152,7 @@ def kept_around(root: Expr, own: Assignment, dtype: str, scope: Scope) -> KeptAr
         counts[dim] = known(box.count) or 0
         inner, _ = inner.restrict(dim, from_linear(box.start), 1, box.count)
     # The share of the elements that is computed.
-    if prod(counts.values()) < SHARE * every or not all(is_inside(r, inner) for r in reads_of(taken)):
+    if HALVED * prod(counts.values()) < every or not all(is_inside(r, inner) for r in reads_of(taken)):
         return None
     start = tuple(boxes[a].start.constant if a in boxes else 0 for a in own.axes)
     return KeptAround(taken, around, inner, start)

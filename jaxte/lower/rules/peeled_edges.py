@@ -21,7 +21,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read
-from jaxte.lang.limits import SHORT_LINE
+from jaxte.lang.limits import LARGE_RESULT, MOST_WRITTEN
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
 from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
@@ -41,7 +41,6 @@ from jaxte.sets.intervals import extent_of, known
 from jaxte.tensors.tensor import Compute, Head, Tensor
 
 PEELED, SURROUNDED = "peeled edges", "surrounded by zeros"
-_MOST_READS = 256  # in all pieces together: each is written out, and compiled
 _EDGE = 6  # reads and writes of an element of an edge: slices of few elements, padded one by one
 _CALLED = ("tanh", "rsqrt")  # written out by XLA with choices of its own
 _NOT_STRAIGHT = (MOD, FLOOR_DIVIDE, MINIMUM, MAXIMUM)
@@ -83,7 +82,7 @@ def peeled(root: Expr, own: Assignment, policy: Policy, scope: Scope) -> Peeling
     if root.reduces or reads_data(root):
         return Peeling()
     cuts = interior_cuts(root, reads, axes, scope)
-    if not cuts or len(reads) * (1 + 2 * len(cuts)) > _MOST_READS:
+    if not cuts or len(reads) * (1 + 2 * len(cuts)) > MOST_WRITTEN:
         return Peeling()
     pieces = tuple(_pieces(axes, cuts, scope))
     if not all(is_inside(read, pieces[0].scope) for read in reads) or is_interleaved(root, scope):
@@ -163,7 +162,8 @@ def _work_of_pieces(dtype: str, axes: Sequence[Axis], cuts: Cuts) -> Work:
 def write_pieces(body: Body, root: Expr, axes: Sequence[Axis], dtype: str, pieces: Sequence[Piece]) -> None:
     """Assigns each piece, then the tensor of ``dtype`` that they are written into."""
     body.report.note(PEELED)
-    is_short_line = len(axes) == 1 and (known(axes[0].extent) or SHORT_LINE + 1) <= SHORT_LINE
+    # The interior of a short line is written last, which keeps it on one core (kuramoto_sivashinsky); of 2**16 elements two are faster.
+    is_short_line = len(axes) == 1 and (known(axes[0].extent) or LARGE_RESULT) < LARGE_RESULT
     if _branches(root) or is_short_line:
         pieces = [*pieces[1:], pieces[0]]
     parts: list[Node] = []

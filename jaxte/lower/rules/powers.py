@@ -21,7 +21,9 @@ from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import dims_of, reach
 
-_MOST_BITS = 10  # of an exponent, each of which takes a product and a choice
+_MOST_BITS = (
+    10  # of an exponent, each of which takes a product and a choice, and doubles how far the power is rounded
+)
 
 
 def whole_power(body: Body, node: Call, scope: Scope) -> Generator[tuple[Expr, Scope], Value, Value | None]:

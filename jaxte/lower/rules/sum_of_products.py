@@ -17,7 +17,7 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import FEW, FEW_ELEMENTS, LONG_SUM, LONGEST_UNROLLED, MANY_ROWS, MOST_COLUMNS
+from jaxte.lang.limits import FEW, FEW_ELEMENTS, LONG_SUM, LONGEST_UNROLLED, MOST_TERMS
 from jaxte.lang.operators import ABS, ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.walk import postorder, reads_data, reads_of, substitute
@@ -294,7 +294,7 @@ def _plane(job: Job, scope: Scope) -> Axis | None:
     for dim in scope.order:
         alone = sum(dim in own for own in dims) == 1
         long = all(_points([d]) >= LONG_SUM for d in every if d is not dim)
-        most = min(MOST_COLUMNS, job.budget) if long else FEW
+        most = min(MOST_TERMS, job.budget) if long else FEW
         if alone and dim in every and not among(dim, job.reduced) and is_short(dim, most):
             return dim
     return None
@@ -308,9 +308,7 @@ def _shifted(job: Job, scope: Scope) -> Axis | None:
     """
     dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
     every = frozenset().union(*dims)
-    kept = [
-        d for d in scope.order if not among(d, job.reduced) and is_short(d, min(MOST_COLUMNS, job.budget))
-    ]
+    kept = [d for d in scope.order if not among(d, job.reduced) and is_short(d, min(MOST_TERMS, job.budget))]
     for dim in overlaps([f.expr for f in job.factors], kept, scope, job.budget):
         if sum(dim in own for own in dims) == 1 and every - {dim} in dims:
             return dim
@@ -329,7 +327,7 @@ def _rows(body: Body, job: Job, scope: Scope) -> list[Axis]:
     if len(long) < len(every):  # a sum for each of many positions is none of rows
         return []
     inner = replace(job, reduced=tuple(d for d in job.reduced if among(d, long)))
-    if len(long) < 2 or _points(long[:-1]) < MANY_ROWS or _shifted(inner, scope) is None:
+    if len(long) < 2 or _points(long[:-1]) < LONG_SUM or _shifted(inner, scope) is None:
         return []
     return long[:-1]
 

@@ -17,7 +17,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Expr, Reduce, as_expr
 from jaxte.lang.graphs import reached
-from jaxte.lang.limits import FEW, MOST_COLUMNS, VECTOR
+from jaxte.lang.limits import FEW, MOST_TERMS, VECTOR
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.lower.arrays.data import INTERPRETER, TRITON
 from jaxte.lower.cost.general import is_contraction
@@ -160,9 +160,6 @@ def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compu
     return max(sizes, key=lambda s: s[0])
 
 
-_WIDEST = 4  # bytes of an element that compiled kernels take
-
-
 def is_for_kernel(policy: Policy, tensor: Tensor) -> bool:
     """Whether the user asks for ``tensor`` as a kernel, by its name or for all."""
     return wanted(policy, [tensor.name]) == KERNEL
@@ -178,7 +175,7 @@ def why_no_kernel(own: Pass, policy: Policy) -> str:
     if facts.kernels == INTERPRETER:
         return ""
     for tensor in met:
-        if dtypes.width(tensor.dtype) > _WIDEST or "complex" in tensor.dtype:
+        if dtypes.width(tensor.dtype) > dtypes.width("float32") or "complex" in tensor.dtype:
             return f"{tensor.name} is {tensor.dtype}, and kernels for {platform} take real numbers of up to 32 bits"
     if (held := position_bytes(own)) > facts.kernel_memory:
         return f"one position takes {held:,} bytes, more than the {facts.kernel_memory:,} of a block for {platform}"
@@ -259,7 +256,7 @@ def _why_no_triton(own: Pass) -> str:
             for n in postorder(tensor.body)
             if isinstance(n, Reduce) and not is_contraction(n)
             for a in n.axes
-            if points([a]) <= MOST_COLUMNS
+            if points([a]) <= MOST_TERMS
         ]
         if short or overlaps(tensor):
             return (

@@ -21,7 +21,7 @@ from jaxte.autodiff.terms.beside import Held
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import TRUE, Axis, Const, Reduce
 from jaxte.lang.graphs import Members, among, reached
-from jaxte.lang.limits import CHOSEN_RATIO, FEW, LONG_PRODUCT, LONG_SUM, MARGIN, MOST_COLUMNS, RATIO
+from jaxte.lang.limits import FAR_FEWER, FEW, LONG_PRODUCT, LONG_SUM, MARGIN, MOST_LARGER, MOST_TERMS
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
@@ -149,7 +149,7 @@ class _Planner:
     def _has_large_operand(self, tensor: Compute) -> bool:
         """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
         form = wanted(self.policy, [tensor.name])
-        columns = MOST_COLUMNS if self.policy.facts.copies_for_products and not self.tiled else 0
+        columns = MOST_TERMS if self.policy.facts.copies_for_products and not self.tiled else 0
         chosen = self.policy.facts.lays_out_sums
         fused = self.policy.facts.fuses_products
         few = FEW if self.tiled else 1
@@ -165,9 +165,10 @@ class _Planner:
             return bool(tensor.axes)
         sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
         if size > self.policy.rates.cache:
-            return size >= RATIO * sources
+            return size >= MOST_LARGER * sources
+        # What is chosen by conditions, and then reduced, XLA on the CPU writes to memory: from a quarter of the cache on.
         is_chosen = chosen and size > inner_bytes(tensor.body, few, columns, False, fused)
-        return is_chosen and size > 2 * self._limit and size >= CHOSEN_RATIO * sources
+        return is_chosen and size > 2 * self._limit and size >= FAR_FEWER * sources
 
     def _in_steps(self, tensor: Compute) -> bool:
         """Puts those reductions of ``tensor`` into passes that are faster position by position; False where there are none."""
@@ -203,7 +204,7 @@ class _Planner:
         facts = self.policy.facts
         if not facts.lays_out_sums:
             return False
-        columns = MOST_COLUMNS if facts.copies_for_products else 0
+        columns = MOST_TERMS if facts.copies_for_products else 0
         laid_out = inner_bytes(node, 1, columns, facts.lays_out_sums, facts.fuses_products) > 0
         return seconds_otherwise(node, facts, laid_out) > MARGIN * seconds_in_steps(node, facts)
 

@@ -9,10 +9,10 @@ from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import Members, among
-from jaxte.lang.limits import MEMORY_WORTH, RATIO
+from jaxte.lang.limits import MEMORY_WORTH, MOST_LARGER, NARROW
 from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.general import NARROW, general_work
+from jaxte.lower.cost.general import general_work
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.cost.steps import is_chosen
 from jaxte.lower.cost.work import Work, bytes_of, expensive_calls, points
@@ -144,7 +144,7 @@ def wanted(policy: Policy, names: Iterable[str]) -> str | None:
 class Large:
     """Which intermediates are too large to exist in whole.
 
-    A tensor is large if it is above the memory budget, or above the cache and ``RATIO`` times as large as each tensor
+    A tensor is large if it is above the memory budget, or above the cache and ``MOST_LARGER`` times as large as each tensor
     that it is made from (through other large ones). Windows and convolutions are large for a budget only: their rows overlap.
     """
 
@@ -175,7 +175,7 @@ class Large:
         if form == GENERAL or TILES in policy.without:
             return False
         largest = max((bytes_of(t) or 0 for t in self.sources[tensor]), default=0)
-        small = size <= policy.rates.cache or size < RATIO * largest
+        small = size <= policy.rates.cache or size < MOST_LARGER * largest
         return not small and not overlaps(tensor)
 
     def is_over_budget(self, tensor: Tensor) -> bool:

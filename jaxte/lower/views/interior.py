@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MOST_PARTS, SHARE
+from jaxte.lang.limits import HALVED, MOST_PARTS
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.views.affine import ends_inside
@@ -39,12 +39,12 @@ def interior_cuts(root: Expr, reads: Sequence[Read], axes: Sequence[Axis], scope
     for axis, first, last in (*_of_reads(reads), *_of_conditions(root, scope)):
         extent = known(axis.hi) or 0
         # The share of an axis that has to be left of it.
-        if not among(axis, axes) or last - first + 1 < SHARE * extent:
+        if not among(axis, axes) or HALVED * (last - first + 1) < extent:
             return {}
         before, after = found.get(axis, (0, 0))
         found[axis] = max(before, first), max(after, extent - 1 - last)
     for axis, (before, after) in found.items():
-        if before + after > (1 - SHARE) * (known(axis.hi) or 0):
+        if HALVED * (before + after) > (known(axis.hi) or 0):
             return {}
     return {axis: found[axis] for axis in axes if axis in found and any(found[axis])}
 

@@ -31,7 +31,7 @@ import numpy as np
 from jaxte.lang.divisions import Division, division, divisions
 from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.limits import MOST_DIGITS, MOST_LAID_OUT, NESTED
+from jaxte.lang.limits import LEVELS, MOST_LAID_OUT, NESTED
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.arrays.views import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose
@@ -64,7 +64,7 @@ def turned_view(extent: Expr, index: Expr, dim: Axis) -> View | None:
     half = (known(dim.hi) or 0) // 2
     if (first, *found) == (half, Digit(half, 1), Digit(2, -half)) and same(extent, dim.hi):
         return View((Roll((half,)),), (dim,))  # halves change places
-    if not 1 < len(found) <= MOST_DIGITS or any(d.step == 0 for d in found):
+    if not 1 < len(found) <= LEVELS or any(d.step == 0 for d in found):
         return None
     dims = [Axis(dim.name, 0, d.extent) for d in reversed(found)]
     form = Linear({a: d.step for a, d in zip(dims, reversed(found), strict=True)}, first)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_DIGITS, MOST_PARTS
+from jaxte.lang.limits import FEW_POSITIONS, LEVELS, LONGEST_UNROLLED, MOST_PARTS
 from jaxte.lang.walk import free_axes, plain_indices, reads_of, substitute
 from jaxte.lower.arrays.views import Pad, Reshape, Tile
 from jaxte.lower.code.spec import Refusal
@@ -108,7 +108,7 @@ class Scope:
     ) -> View | Refusal:
         """The view over the digits of some dimensions, put together again, if that is more direct than ``found``."""
         scope, splits, own = self, list[Digits](), [self.index(i) for i in read.indices]
-        while (wanted := digits_wanted(indices)) is not None and len(splits) < MOST_DIGITS:
+        while (wanted := digits_wanted(indices)) is not None and len(splits) < LEVELS:
             dim, base = wanted
             if not among(dim, scope.order):
                 return found  # an axis of a sum within an operand, which is none of the dimensions here

@@ -10,13 +10,13 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Read
+from jaxte.lang.limits import CASES
 from jaxte.tensors.structure import Row, Unlike, outline, rows_of, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 FEWEST = 12  # steps that are rather written one after the other
 _MOST_TENSORS = 24  # of a step; a longer way back is no loop that a user wrote
 _MOST_LAGS = 3  # steps that a step looks back
-_MOST_TRIES = 6  # ends of a path that no chain is found at
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ def _before(tensor: Compute, group: set[Compute], place: Mapping[Compute, int]) 
 def _chains_along(path: list[Compute]) -> Iterator[Chain]:
     """The longest chains of steps of ``path`` that are alike, the last ones first."""
     tries = 0
-    while len(path) >= FEWEST and tries < _MOST_TRIES:
+    # Ends of the path that no chain is found at.
+    while len(path) >= FEWEST and tries < CASES:
         owner, first, found = _owners(path), 0, None
         failed = len(path) - 1
         while len(path) - first >= FEWEST and found is None:

@@ -20,6 +20,7 @@ from math import prod
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import CASES, PLACES
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.planning.asked import Intermediates
@@ -31,8 +32,6 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 _TIMES = 2  # what is no state is computed again in the loop from the other end, and behind it
 _LEAST = 2  # operations an element that a state saves, or it is none: one more array in the text
-_MOST = 12  # values of a step that are looked at; beyond them a step is left as it is
-_MOST_NODES = 400  # operations of a step, beyond which it is left, too: each value is asked about by a walk over all of them
 
 
 def with_values(group: Recurrence, costs: Intermediates) -> Recurrence:
@@ -69,7 +68,7 @@ class _Step:
             len(own) == len(self.group.inside)
             and all(known(a.hi) is not None for t in self.tensors for a in t.axes)
             and all(n.reducer.name == "sum" for nodes in own for n in nodes if isinstance(n, Reduce))
-            and sum(map(len, own)) <= _MOST_NODES
+            and sum(map(len, own)) <= PLACES
         )
 
     @cached_property
@@ -113,7 +112,8 @@ class _Step:
             for t in self.tensors
             for v in self._values(t, [n for n in postorder(t.body) if n in self.needed])
         ]
-        if not 0 < len(found) <= _MOST:
+        # Values of a step that are looked at; of more, it is left as it is.
+        if not 0 < len(found) <= CASES:
             return []
         cost = self._cost(found)
         for value in [*reversed(found)]:

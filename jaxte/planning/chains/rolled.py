@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import ordered
+from jaxte.lang.limits import HALVED
 from jaxte.lang.operators import DIVIDE
 from jaxte.lang.walk import rewrite
 from jaxte.planning.asked import longest_chained
@@ -24,11 +25,9 @@ from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 # Steps of sums, products and choices, which XLA fuses in longer runs and compiles in less time: the gradient of 16 took 0.7 to 1.7 times as long written out,
-# that of 48 1.4 to 2.3 times.
+# that of 48 1.4 to 2.3 times. So do steps whose extents differ, and which all take as long as the largest: 16 of a lattice took 0.4 times as long written out,
+# 48 0.7 times for 10 s less of XLA.
 _FEWEST_PLAIN = 40
-# Steps whose extents differ, so that all take as long as the largest: 16 of a lattice took 0.4 times as long written out, 48 0.7 times for 10 s less of XLA.
-_FEWEST_NARROWING = 48
-_MOST_POINTS = 2.5  # times the points of the steps, where the largest of them stands for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,15 +99,14 @@ def gains(chain: Chain, longest: int) -> bool:
         return False
     largest = 0
     functions = any(_is_function(row[-1]) for rows in chain.rows for row in rows)
-    fewest = FEWEST if functions else _FEWEST_PLAIN
-    if chain.length < (_FEWEST_NARROWING if any(own.own for own in extents) else fewest):
+    if chain.length < (FEWEST if functions and not any(own.own for own in extents) else _FEWEST_PLAIN):
         return False
     for role, own in zip(chain.roles, extents, strict=True):
         sizes = [e.value for e in own.largest if isinstance(e, Const) and isinstance(e.value, int)]
         if len(sizes) < len(own.largest):
             return False
         points = sum(prod(e for e in t.shape if isinstance(e, int)) for t in role)
-        if prod(sizes) * chain.length > _MOST_POINTS * points:
+        if prod(sizes) * chain.length > HALVED * points:
             return False
         largest = max(largest, prod(sizes))
     return largest <= longest or (functions and _is_pointwise(chain))

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call
-from jaxte.lang.limits import ORDERED, TABLE
+from jaxte.lang.limits import MOST_TERMS, ORDERED, TABLE
 from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD, SELECT
 from jaxte.lang.walk import substitute
 from jaxte.sets.affine import Linear, from_linear, linear
@@ -23,10 +23,6 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import highest, known, lowest
 from jaxte.sets.piecewise_affine import of_number
 from jaxte.sets.tabulate import values_along
-
-_MOST_LEAVES = (
-    9  # reads of one choice: as many as an edge, the inside and the other edge of each of two axes have
-)
 
 
 def with_piecewise_reads(body: Expr) -> Expr:
@@ -122,9 +118,7 @@ def _leaves(node: Expr) -> list[Read] | None:
         if isinstance(own, Call) and own.op is SELECT:
             stack += [own.args[2], own.args[1]]
         elif (
-            isinstance(own, Read)
-            and len(found) < _MOST_LEAVES
-            and (not found or own.tensor is found[0].tensor)
+            isinstance(own, Read) and len(found) < MOST_TERMS and (not found or own.tensor is found[0].tensor)
         ):
             found.append(own)
         else:

@@ -20,7 +20,7 @@ from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FUNCTION, MARGIN, MOST_HELD, MOST_PARTS
+from jaxte.lang.limits import FEW_POSITIONS, FUNCTION, MARGIN, MOST_HELD, MOST_PARTS, SMALL_ARRAY
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import (
     depends_on,
@@ -43,9 +43,6 @@ from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
-
-_LEAST_BYTES = 2**14  # smaller arrays are computed anywhere
-_TAPS = 8  # positions of a sum that are written one after the other, each a slice
 
 
 class Shared(Compute):
@@ -311,7 +308,7 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     lows, highs = _hull(places)
     count = prod(high - low for low, high in zip(lows, highs, strict=True))
     size = count * dtypes.width(first.key.dtype)
-    if not _LEAST_BYTES <= size <= MOST_HELD or count * MARGIN > again + sum(p.points for p in places):
+    if not SMALL_ARRAY <= size <= MOST_HELD or count * MARGIN > again + sum(p.points for p in places):
         return None
     if reads_windows(first.key) and any(map(_is_weight_of_as_many, places)):
         return None
@@ -325,7 +322,8 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
         substitute(first.key, {c: a + low for c, a, low in zip(first.axes, axes, lows, strict=True)})
     )
     summed = [not among(_axis_of(f), first.tensor.axes) for f in first.positions]
-    order = sorted(range(len(axes)), key=lambda n: summed[n] and highs[n] - lows[n] > _TAPS)
+    # Positions of a sum that are written one after the other, each a slice.
+    order = sorted(range(len(axes)), key=lambda n: summed[n] and highs[n] - lows[n] > FEW_POSITIONS)
     axes = [axes[n] for n in order]
     if not reads_inside(axes, body):
         return None

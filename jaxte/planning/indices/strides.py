@@ -18,15 +18,13 @@ from math import gcd, prod
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MOST_TERMS, VECTOR
+from jaxte.lang.limits import MOST_TERMS, NARROW, VECTOR
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent
 from jaxte.tensors.structure import laid_out
 from jaxte.tensors.tensor import Compute
-
-_FEWEST_COLUMNS = 16  # of the product, among which laying the rows out is shared
 
 
 class Frames(Compute):
@@ -120,9 +118,8 @@ def _window(node: Reduce, axes: Sequence[Axis]) -> _Window | None:
     places = [n for n, index in enumerate(read.indices) if tap in free_axes(index)]
     found = _at(read, places[0], tap) if len(places) == 1 else None
     columns = {a for r in over if r is not read for a in free_axes(r) if a not in free_axes(read)}
-    return (
-        found if prod(map(extent, columns)) >= _FEWEST_COLUMNS or _is_function(node.exprs[0], read) else None
-    )
+    # The columns of the product, among which laying the rows out is shared.
+    return found if prod(map(extent, columns)) >= NARROW or _is_function(node.exprs[0], read) else None
 
 
 def _is_function(summand: Expr, read: Read) -> bool:

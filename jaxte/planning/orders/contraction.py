@@ -42,7 +42,7 @@ from jaxte.algebra.product import (
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import FEWER, LEVELS, MARGIN, SHORTEST_PRODUCT
+from jaxte.lang.limits import FEW_POSITIONS, FEWER, LEVELS, MARGIN
 from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.planning.asked import intermediates
@@ -263,7 +263,7 @@ def summed_inside(product: Product, node: Reduce) -> tuple[Axis, ...]:
         if not depends_on(node.where, (a,)) and not any(depends_on(e, (a,)) for e in tests)
     )
     own = [f for f in product.factors if depends_on(f.expr, inside)]
-    if len(inside) in (0, len(node.axes)) or prod(map(extent, inside)) < SHORTEST_PRODUCT:
+    if len(inside) in (0, len(node.axes)) or prod(map(extent, inside)) < FEW_POSITIONS:
         return ()
     outer = {a for f in own for a in free_axes(f.expr)} - set(inside)
     # each operand lacks an axis that another one has, so that what they are summed to is a product of matrices

@@ -11,7 +11,7 @@ from math import nan, prod
 from jaxte.algebra.product import Factor, is_zero, may_spoil, multiplied, product_of
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import ORDERED
+from jaxte.lang.limits import ORDERED, SEARCHED, SLIGHT_MARGIN
 from jaxte.lang.operators import NONZERO
 from jaxte.lang.walk import depends_on, free_axes, substitute
 from jaxte.meaning.points import share
@@ -26,10 +26,6 @@ from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
 _SPOILT = Const(nan)
-
-
-_WORTH = 1.15  # how much less a plan has to cost to be taken: sums of products of three windows gain 1.2 by counts, 1.3 to 5 by the clock
-_SEARCHED = 6  # axes up to which every order is tried; of more, what costs least goes first
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +114,12 @@ class Search:
 
     def best(self, whole: Sum) -> list[Step]:
         cost, steps = self._best(whole)
-        if cost * _WORTH >= whole.work:
+        if cost * SLIGHT_MARGIN >= whole.work:
             return []
         # What the conditions leave of the boxes is asked only where something is to be gained.
         asked = share(self._guards)
         cost = sum(step.counting for step in steps) + asked * self._left(whole, steps).counting
-        return steps if cost * _WORTH < asked * whole.counting else []
+        return steps if cost * SLIGHT_MARGIN < asked * whole.counting else []
 
     def _left(self, whole: Sum, steps: Sequence[Step]) -> Sum:
         for step in steps:  # the tensors of the search stand for those of its own way there
@@ -141,7 +137,7 @@ class Search:
         least: float = current.work
         found: list[Step] = []
         steps = self._steps(current)
-        if len(current.axes) > _SEARCHED:
+        if len(current.axes) > SEARCHED:
             steps = iter(sorted(steps, key=lambda step: step.work)[:1])
         for step in steps:
             if step.work >= least or not self.may_leave(current, step.own):

@@ -27,7 +27,7 @@ from jaxte.algebra.product import Factor, Product, may_be_infinite, multiplied, 
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, leaves
-from jaxte.lang.limits import FAR_FEWER, FEW, FEWER, MOST_TERMS, SHORTEST_PRODUCT
+from jaxte.lang.limits import FAR_FEWER, FEW, FEW_POSITIONS, FEWER, MOST_TERMS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.planning.asked import intermediates
@@ -117,7 +117,7 @@ def _terms(factor: Factor) -> list[Expr] | None:
 
 def _gains(product: Product, wide: Factor, terms: Sequence[Expr], node: Reduce, axes: Sequence[Axis]) -> bool:
     others = [f for f in product.factors if f is not wide]
-    if any(map(may_be_infinite, product.factors)) or prod(map(extent, node.axes)) < SHORTEST_PRODUCT:
+    if any(map(may_be_infinite, product.factors)) or prod(map(extent, node.axes)) < FEW_POSITIONS:
         return False
     box = free_axes(wide.expr)
     needed = {axis for f in product.factors for axis in free_axes(f.expr)}

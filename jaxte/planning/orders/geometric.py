@@ -19,6 +19,7 @@ from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import LONG
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, substitute
@@ -34,7 +35,6 @@ from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
-_SHORTEST = 128  # positions below which a product with a triangle is as fast
 _LOOPS = 3  # more than a product with a triangle takes
 _EXP = TABLE["exp"].op
 
@@ -160,7 +160,7 @@ def _recurrence(node: Reduce, axes: Sequence[Axis]) -> _Recurrence | None:
     if node.reducer.name != "sum" or node.dtype not in EXACT or len(node.axes) != 1:
         return None
     (s,) = node.axes
-    if s.lo is not ZERO or (known(s.hi) or 0) < _SHORTEST:
+    if s.lo is not ZERO or (known(s.hi) or 0) < LONG:
         return None
     product = product_of(node.exprs[0], [node.where])
     found = _direction(product, s, axes)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.lang.expr import Expr
-from jaxte.lower.code.vocabulary import MANY_TIMES, Program
+from jaxte.lang.limits import FAR_FEWER
+from jaxte.lower.code.vocabulary import Program
 from jaxte.tensors.tensor import Tensor
 from tests.lowered import program_of
 from tests.test_random_definitions import examples
@@ -57,8 +58,8 @@ def check(program: Program) -> None:
     for choice in program.choices:
         own = choice.verdict
         if own is not None:
-            assert own.computed <= max(MANY_TIMES * own.counting, FEW_POINTS), str(own)
-            assert own.held <= max(MANY_TIMES * own.needed, FEW_BYTES), str(own)
+            assert own.computed <= max(FAR_FEWER * own.counting, FEW_POINTS), str(own)
+            assert own.held <= max(FAR_FEWER * own.needed, FEW_BYTES), str(own)
 
 
 @examples(quick=12, full=2000)

@@ -105,7 +105,7 @@ def test_beside_products_of_matrices(
         own.memory_analysis().temp_size_in_bytes <= 1.5 * theirs.memory_analysis().temp_size_in_bytes + 8192
     )
     assert "while" not in own.as_text()
-    monkeypatch.setattr(contraction, "SHORTEST_PRODUCT", 10**9)
+    monkeypatch.setattr(contraction, "FEW_POSITIONS", 10**9)
     monkeypatch.setattr(fewer_axes, "FEWER", 10**9)
     without = compiled(te.function(build), head, arrays)
     assert without.cost_analysis()["flops"] >= 1.3 * own.cost_analysis()["flops"]

@@ -22,8 +22,6 @@ from jaxte.lang.limits import FEW, MARGIN, MOST_KEPT
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 
-_MOST_TO_ONE = 3  # of which one is made, where no position is left out
-
 
 @dataclass(frozen=True)
 class _Sizes:
@@ -105,7 +103,7 @@ def _is_of_few(step: Step) -> bool:
         # Features made of one, with which a convolution is no product of matrices.
         return sizes.features_out <= FEW
     moves_on = max(step.eqn.params["window_strides"], default=1) > 1
-    return sizes.features_out == 1 and sizes.features_in <= _MOST_TO_ONE and not moves_on
+    return sizes.features_out == 1 and sizes.features_in <= FEW and not moves_on
 
 
 def _is_apart(step: Step) -> bool:

@@ -14,7 +14,6 @@ from jaxte.frontends.jaxpr.gains.known_matrices import band_of, known_factors, s
 from jaxte.frontends.jaxpr.gains.matrices import is_small_product
 from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
 from jaxte.frontends.jaxpr.gains.sums import (
-    SMALLEST,
     before_broadcast,
     elements,
     is_counted,
@@ -25,10 +24,8 @@ from jaxte.frontends.jaxpr.gains.sums import (
     sums_beside_ends,
     sums_shifts,
 )
-from jaxte.lang.limits import FEW_POSITIONS, LEVELS, MOST_PARTS
+from jaxte.lang.limits import FEW_POSITIONS, LEVELS, MOST_LARGER, MOST_PARTS, SMALLEST
 
-# parts in which an element stands, on average, from which on a product with them is one with a band
-_OVERLAP = 4
 # reads of a row of a table by pairs, above which it is left: 0.4 to 0.6 of JAX's speed where it is added at 64, in products at 124
 _MOST_READS, _MOST_ADDED = 64, 32
 DEAR = frozenset(
@@ -270,7 +267,8 @@ def _is_framed(slot: Slot) -> bool:
         if step is None or not step.inputs:
             return False
         if step.name == "gather":
-            return _positions_known(step) and elements(slot) > _OVERLAP * elements(step.inputs[0])
+            # Parts in which an element stands, on average, from which on a product with them is one with a band.
+            return _positions_known(step) and elements(slot) > MOST_LARGER * elements(step.inputs[0])
         if step.name not in MOVES:
             return False
         slot = step.inputs[0]

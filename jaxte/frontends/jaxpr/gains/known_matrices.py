@@ -17,9 +17,7 @@ import numpy as np
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.lang.expr import ZERO
-from jaxte.lang.limits import FEW
-
-_SPARSER = 16  # times fewer taps than columns, where a product of matrices is no faster
+from jaxte.lang.limits import FEW, MANY_OPERATIONS
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ def band_of(matrix: np.ndarray) -> Band | None:
     filled = matrix != 0
     held = filled.any(1)
     # Elements other than 0 in a column, up to which the others are not multiplied.
-    if columns < _SPARSER or not held.any() or int(filled.sum(1).max()) > FEW:
+    if columns < MANY_OPERATIONS or not held.any() or int(filled.sum(1).max()) > FEW:
         return None
     first = np.where(held, filled.argmax(1), columns)
     last = np.where(held, columns - 1 - filled[:, ::-1].argmax(1), -1)
@@ -55,7 +53,8 @@ def band_of(matrix: np.ndarray) -> Band | None:
         shift = int(np.min((q * first + q - 1 - p * np.arange(rows))[held]))
         starts = _starts(slope, shift, rows)
         count = int(np.max((last - starts)[held])) + 1
-        if count <= FEW and count * _SPARSER <= columns:
+        # Each tap is a loop in place of so many products; with fewer, a product of matrices is as fast.
+        if count <= FEW and count * MANY_OPERATIONS <= columns:
             place = starts[:, None] + np.arange(count)
             inside = (place >= 0) & (place < columns)
             numbers = np.take_along_axis(matrix, np.clip(place, 0, columns - 1), 1)

@@ -19,13 +19,20 @@ from typing import Any
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.lang.dtypes import is_float, width
-from jaxte.lang.limits import FEW_POSITIONS, LEVELS, MARGIN, WORTH_MULTIPLYING
+from jaxte.lang.limits import (
+    FEW,
+    FEW_POSITIONS,
+    LEVELS,
+    MANY_ELEMENTS,
+    MARGIN,
+    NARROW,
+    SMALLEST,
+    WORTH_MULTIPLYING,
+)
+from jaxte.lower.cost.paces import SIZES
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
 
-_SHORTEST = (
-    16  # elements that are summed for each of a product of an array with itself: it adds two of its results
-)
 TRANSPOSES = ("transpose", "copy")
 
 
@@ -41,7 +48,7 @@ def gain_of_layer(step: Step) -> str:
 def gain_of_square(step: Step) -> str:
     """What a product of an array with itself gains; empty where nothing."""
     (contracted, _), _ = step.eqn.params["dimension_numbers"]
-    if _is_large(step) and prod(step.inputs[0].shape[d] for d in contracted) >= _SHORTEST:
+    if _is_large(step) and prod(step.inputs[0].shape[d] for d in contracted) >= NARROW:
         return "a product of an array with itself: its gradient is one product, not two"
     return ""
 
@@ -99,15 +106,6 @@ def _is_turned(step: Step, matrix: int) -> bool:
     return len(step.inputs[1 - matrix].shape) - 1 > 1
 
 
-_MANY_ROWS = 1024  # for one matrix
-_ODD, _LONGEST_SIDE = (
-    3,
-    4,
-)  # of one matrix, for many rows; two or four numbers fill vectors also in a product of matrices
-_MANY_MATRICES = 512  # at once, from which on products are not left to XLA
-_LEAST_OF_MANY = 32  # multiplications for each; fewer XLA writes out itself
-
-
 def is_small_product(step: Step) -> bool:
     """Whether ``step`` multiplies many rows by one small matrix, or many small matrices with one another."""
     if step.name != "dot_general" or any(0 in s.shape or not is_float(s.dtype) for s in step.inputs):
@@ -121,15 +119,16 @@ def is_small_product(step: Step) -> bool:
         sides = m, k, n
         # The sums of matrices with short sides are written out.
         return (
-            batch >= _MANY_MATRICES
+            batch * m * n >= MANY_ELEMENTS
             and 2 <= min(sides)
             and max(sides) <= FEW_POSITIONS
-            and m * k * n >= _LEAST_OF_MANY
+            and m * k * n >= SIZES.loop
         )
     rows, side = max(m, n), min(m, n)
     many = contracted[0] if m >= n else contracted[1]
-    is_small = 2 <= min(side, k) and max(side, k) <= _LONGEST_SIDE and _ODD in (side, k)
-    return is_small and rows >= _MANY_ROWS and 0 not in many
+    # An even number of numbers fills vectors also in a product of matrices.
+    is_small = 2 <= min(side, k) and max(side, k) <= FEW and (side | k) & 1
+    return bool(is_small) and rows >= SMALLEST and 0 not in many
 
 
 _PASSES = 3  # the value, and the gradient of each factor

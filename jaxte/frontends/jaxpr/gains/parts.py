@@ -16,7 +16,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.values.positions import replaced
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce
-from jaxte.lang.limits import SMALL_SHARE
+from jaxte.lang.limits import FEWER
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import Linear, from_linear, linear
 from jaxte.sets.intervals import reach
@@ -27,7 +27,7 @@ _VIEWS = ("transpose", "squeeze", "reshape", "copy")
 
 def is_read_in_part(step: Step) -> bool:
     """Whether a quarter of what ``step`` makes is read at most."""
-    return _share(step.outputs[0]) <= SMALL_SHARE
+    return FEWER * _share(step.outputs[0]) <= 1
 
 
 def _share(slot: Slot) -> float:
@@ -66,7 +66,7 @@ def part_of_product(body: Expr, shape: Sequence[int]) -> Expr | None:
         return _summed_part(body, shape)
     if not isinstance(body, Read) or not _is_product(body.tensor):
         return None
-    if prod(shape) > SMALL_SHARE * prod(body.tensor.shape):
+    if FEWER * prod(shape) > prod(body.tensor.shape):
         return None
     return _at(body.tensor, body.indices)
 

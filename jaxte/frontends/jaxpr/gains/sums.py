@@ -17,13 +17,19 @@ import numpy as np
 from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
-from jaxte.lang.dtypes import is_float
-from jaxte.lang.limits import CASES, FEW, FEWER, LEVELS, MANY_ELEMENTS
+from jaxte.lang.dtypes import is_float, width
+from jaxte.lang.limits import (
+    CASES,
+    FEW,
+    FEWER,
+    LEVELS,
+    MANY_ELEMENTS,
+    MANY_OPERATIONS,
+    MOST_HELD,
+    SMALLEST,
+)
 
-SMALLEST = 1024  # elements below which nothing is to be gained
-_FEW_CENTRES = 16  # elements for each that is chosen, which are compared again at little cost
 _SEVERAL = 1 << 15  # differences, with fewer of which both take some ten microseconds
-_MANY = 1 << 21  # pairs that JAX should rather not hold
 _SMOOTH = frozenset(["integer_pow", "square", "mul", "div"])
 _CHEAP = _SMOOTH | {"add", "sub", "neg", "abs", "max", "min"}
 _EXTREMA = frozenset(["reduce_max", "reduce_min", "argmax", "argmin"])
@@ -45,7 +51,7 @@ def is_pairwise(step: Step) -> bool:
     if not _is_of_few_coordinates(out):
         if any(r.name not in _SMOOTH for r in readers):
             return False
-        if len(readers) < 2 and elements(out) < _MANY and not _has_nearest_of_few(out):
+        if len(readers) < 2 and elements(out) * width(out.dtype) < MOST_HELD and not _has_nearest_of_few(out):
             return False
     sources = [elements(before_broadcast(slot)) for slot in step.inputs]
     # Times that an element is repeated for its pairs, at least; of fewer, the pairs are hardly more than what is given.
@@ -90,7 +96,8 @@ def chooses_of_many(step: Step) -> bool:
 
 def _chooses_of_few(step: Step) -> bool:
     """Whether an extremum is that of a few elements, which are found again by comparing at little cost."""
-    return elements(step.inputs[0]) <= _FEW_CENTRES * elements(step.outputs[0])
+    # So many are compared again at little cost.
+    return elements(step.inputs[0]) <= MANY_OPERATIONS * elements(step.outputs[0])
 
 
 def before_broadcast(slot: Slot) -> Slot:

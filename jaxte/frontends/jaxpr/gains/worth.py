@@ -16,15 +16,9 @@ from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
 from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, elements, is_pairwise, is_view
 from jaxte.lang.dtypes import width
-from jaxte.lang.limits import FEW, MANY_ELEMENTS, MARGIN
+from jaxte.lang.limits import AGAIN, FEW, MANY_ELEMENTS, MANY_OPERATIONS, MARGIN
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
-
-# Times an element of a stencil is computed again, up to which XLA does well with JAX's transposes.
-_MOST_FUSED = 8
-# Reads of an element by one stencil, from which on its transposes cost more than functions that are dear.
-_MANY_READS = 16
-
 
 _IN_PLACE = ("scatter-add", "scatter-sub")
 
@@ -51,12 +45,13 @@ def worth(steps: Sequence[Step], looped: bool = False) -> bool:
     found = levels(steps)
     dear = sum(s.name in DEAR for s in steps)
     # Shifted reads in one sum, below which a single level of them is as good in JAX: differences, squared.
-    if len(found) == 1 and most_of_one(steps) < _MANY_READS and widest(steps) < FEW:
+    if len(found) == 1 and most_of_one(steps) < MANY_OPERATIONS and widest(steps) < FEW:
         return slopes_are_dear(steps, most_of_one(steps), planned_facts())
-    if len(found) == 1 and 3 * dear >= sum(found) and (found[0] < _MANY_READS or not _goes_around(steps)):
+    if len(found) == 1 and 3 * dear >= sum(found) and (found[0] < MANY_OPERATIONS or not _goes_around(steps)):
         return False
     reads = max(map(prod, _chains(steps))) if looped else prod(found)
-    return reads + _ends(steps) >= _MOST_FUSED
+    # Times that an element of a stencil is computed again, up to which XLA does well with JAX's transposes.
+    return reads + _ends(steps) >= AGAIN
 
 
 def _ends(steps: Sequence[Step]) -> int:

@@ -268,7 +268,7 @@ class _Reading:
             raise Unclear(told)
         (axis,) = self.axes
         extent = self.first.aval.shape[axis]
-        if extent * self.steps > LARGE_TABLE * 2:
+        if extent * self.steps > LARGE_TABLE:
             raise Unclear("too many rows")
         needed = self.masks.read(eqn, var, axis)
         access = read_of(eqn, self.counters)

@@ -40,7 +40,7 @@ from jaxte.frontends.jaxpr.narrow.pairs import (
     roles_of,
 )
 from jaxte.frontends.jaxpr.narrow.rows import work
-from jaxte.lang.limits import SHARE, WORTH_MULTIPLYING
+from jaxte.lang.limits import HALVED, WORTH_MULTIPLYING
 from jaxte.lower.cost.platforms import CPU, Platform
 
 _LEAST_SAVED = 0.05  # of all operations
@@ -212,7 +212,7 @@ class _Banded(Divided):
             if out in self.whole and step not in self.ends:
                 after += own
         # Where arrays of all pairs are cut into blocks, more has to be saved.
-        least = SHARE if self.cut else _LEAST_SAVED
+        least = 1 / HALVED if self.cut else _LEAST_SAVED
         return before - after >= max(least * before, WORTH_MULTIPLYING)
 
     def _largest(self) -> int:

@@ -20,9 +20,8 @@ from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, known_array
 from jaxte.frontends.jaxpr.rules.shape import runs_of_equal_size
 from jaxte.lang.graphs import ordered
-from jaxte.lang.limits import FEW, LARGE_TABLE, MOST_KEPT, SHARE
+from jaxte.lang.limits import FEW, HALVED, LARGE_TABLE, LONG, MOST_KEPT
 
-LEAST = 128  # rows, of fewer of which a block is not worth a product of its own
 _LEAST_BLOCK = 16  # rows of a block
 # columns that a product of each block takes the time of, by rows: measured on two cores, blocks of 16 are best beside 8 columns, of 32 beside 64, of 64 beside 257
 _OF_BLOCK = 24
@@ -114,7 +113,7 @@ def blocks_of(mask: np.ndarray) -> Blocks | None:
     # There are several blocks at least.
     for height in range(_LEAST_BLOCK, rows // FEW + 1):
         count = rows // height
-        if rows % height or columns % count or rows < LEAST:
+        if rows % height or columns % count or rows < LONG:
             continue
         taken = mask.reshape(count, height, count, -1).any((1, 3))
         own, chunk = np.nonzero(taken)
@@ -123,7 +122,7 @@ def blocks_of(mask: np.ndarray) -> Blocks | None:
         found = Blocks(rows, columns, count, int((chunk - own).min()), int((chunk - own).max()))
         price = found.width * (1 + _OF_BLOCK / height)
         # Of more of the columns, little is left out.
-        if found.width <= SHARE * columns and price < least:
+        if HALVED * found.width <= columns and price < least:
             best, least = found, price
     return best
 
@@ -131,7 +130,6 @@ def blocks_of(mask: np.ndarray) -> Blocks | None:
 Masks = Mapping[int, np.ndarray]
 """Known masks of pairs, by the numbers of the arguments that they are."""
 NO_MASKS: Masks = {}
-_LARGEST_MASK = 1 << 24  # elements of a mask of pairs that is looked at: 4,096 positions
 _AGAIN = ("remat", "remat2", "checkpoint")
 
 
@@ -140,7 +138,7 @@ class Known:
 
     def __init__(self, steps: Sequence[Step], given: Mapping[Slot, Any]) -> None:
         masks = {slot: c for slot, c in given.items() if slot.known is None and slot.dtype == "bool"}
-        found = {slot: known_array(c, _LARGEST_MASK) for slot, c in masks.items()}
+        found = {slot: known_array(c, LARGE_TABLE) for slot, c in masks.items()}
         self._values: dict[Slot, Any] = {slot: value for slot, value in found.items() if value is not None}
         self._free: set[Slot] = set(self._values)
         for step in steps:
@@ -226,12 +224,11 @@ def _before_repeats(slot: Slot) -> Slot:
 def pair_of(slot: Slot) -> tuple[int, int] | None:
     """The dimensions of an array of pairs, the last two of several positions."""
     found = [d for d, extent in enumerate(slot.shape) if extent != 1][-2:]
-    if len(found) != 2 or min(slot.shape[d] for d in found) < LEAST:
+    if len(found) != 2 or min(slot.shape[d] for d in found) < LONG:
         return None
-    is_mask = slot.dtype == "bool"
-    own = prod(slot.shape[d] for d in found) if is_mask else prod(slot.shape)
+    own = prod(slot.shape[d] for d in found) if slot.dtype == "bool" else prod(slot.shape)
     # An array of pairs that is larger is not looked at.
-    return (found[0], found[1]) if own <= (_LARGEST_MASK if is_mask else LARGE_TABLE) else None
+    return (found[0], found[1]) if own <= LARGE_TABLE else None
 
 
 Labels = list[list[Hashable]]

@@ -28,10 +28,9 @@ from jaxte.frontends.jaxpr.narrow.rows import (
     work,
 )
 from jaxte.frontends.jaxpr.taken import calls_itself, tangent_jaxpr
+from jaxte.lang.limits import LARGE_RESULT, MARGIN
 
 TAKES = frozenset(["slice", "gather"])  # what takes a part, whose own work is none that could be left out
-_LEAST_SAVED = 0.2  # of all operations
-_WORTH = 1 << 16  # operations
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def pays(steps: Sequence[Step], demand: Demand) -> bool:
             shapes = [shape_of(b, s.shape) for b, s in zip(found.needs, step.inputs, strict=True)]
             own = work(step, shapes, shape_of(found.box, out.shape))
         left += own
-    return total - left >= max(_LEAST_SAVED * total, _WORTH)
+    return total >= MARGIN * left and total - left >= LARGE_RESULT
 
 
 def computed(

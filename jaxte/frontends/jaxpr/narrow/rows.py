@@ -19,7 +19,7 @@ from jaxte.frontends.jaxpr.equations.dimensions import NAMES, dimensions
 from jaxte.frontends.jaxpr.equations.stands import in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Step
 from jaxte.frontends.jaxpr.rules.shape import runs_of_equal_size
-from jaxte.lang.limits import SHARE
+from jaxte.lang.limits import HALVED
 
 # the positions along one dimension, ascending; None for all of them
 Positions = np.ndarray | None
@@ -46,7 +46,7 @@ def _united(read: Sequence[Positions], extent: int) -> Positions:
         return None
     found = np.unique(np.concatenate(parts))
     # Of the positions along a dimension; of more of them, all are computed.
-    return found if len(found) <= SHARE * extent else None
+    return found if HALVED * len(found) <= extent else None
 
 
 def count(positions: Positions, extent: int) -> int:

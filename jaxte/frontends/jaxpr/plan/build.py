@@ -32,13 +32,12 @@ from jaxte.frontends.jaxpr.values.positions import positions_in
 from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of_tensor, positions, typed
 from jaxte.lang.dtypes import DTYPES, is_float
 from jaxte.lang.expr import Const, Expr, Read
-from jaxte.lang.limits import MOST_PARTS, PLACES
+from jaxte.lang.limits import MOST_PARTS, MOST_TERMS, PLACES
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import MAX_EXTENT
 from jaxte.tensors.tensor import Placeholder, Tensor
 
 _ = rules  # fills the table
-_MOST_STEPS = 16  # of what computes a known array of floats that is written as notation
 
 
 @dataclass
@@ -223,7 +222,8 @@ def _is_dear(slot: Slot) -> bool:
         step = stack.pop().origin
         if step is None or step in steps:
             continue
-        if step.name in DEAR or len(steps) >= _MOST_STEPS:
+        # Steps of what computes a known array of floats that is written as notation.
+        if step.name in DEAR or len(steps) >= MOST_TERMS:
             return True
         steps[step] = None
         stack += step.inputs

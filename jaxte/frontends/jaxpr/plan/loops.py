@@ -19,11 +19,9 @@ from jaxte.bridge.jaxprs import GROUPS, scan_counts
 from jaxte.frontends.jaxpr.equations.stands import opened
 from jaxte.frontends.jaxpr.equations.steps import grouped
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.limits import FEW_POSITIONS, MOST_KEPT
+from jaxte.lang.limits import FEW_POSITIONS, MARGIN, MOST_KEPT
 from jaxte.lower.cost.platforms import Rates
 
-_SMALLEST = 256  # elements of a matrix
-_MARGIN = 1.4  # by which keeping rows has to be faster by estimate: 16 rows a step of 64 numbers took 1.2 to 1.6 times as long
 _PRODUCT = "dot_general"
 
 
@@ -217,7 +215,7 @@ class _Split:
             return False
         held = (_size(rows) + _size(out)) * out.aval.dtype.itemsize
         # The rows are kept for all steps.
-        if self.length * held > MOST_KEPT or _size(weight) < max(_SMALLEST, _size(rows)):
+        if self.length * held > MOST_KEPT or _size(weight) < _size(rows):
             return False
         return level == 1 or self._saves(_size(weight) * out.aval.dtype.itemsize, held)
 
@@ -226,7 +224,8 @@ class _Split:
 
         The gradient is read, what the step gives is written and the sum as well; rows and what flows back to them are written and read.
         """
-        return 3 * weight / self.rates.stream > _MARGIN * 4 * rows / self.rates.spill
+        # Of 64 numbers, 16 rows a step took 1.2 to 1.6 times as long.
+        return 3 * weight / self.rates.stream > MARGIN * 4 * rows / self.rates.spill
 
     def _weight(self, eqn: Any) -> Any:
         return next(a for a in eqn.invars if self._level(a) == 0)

@@ -19,11 +19,10 @@ from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import MOVES, SHIFTS
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
-from jaxte.lang.limits import MOST_LARGER
+from jaxte.lang.limits import FEW_POSITIONS, MOST_LARGER
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear
 
-_MANY = 6  # neighbours of one array, from which on arrays for each of them cost more than slopes that are computed twice
 _SUMS = frozenset(["add", "sub", "add_any"])
 
 _MOST = 3  # arrays that such a function reads: a weight of two, times a third one
@@ -87,7 +86,8 @@ def _shifted(steps: Sequence[Step]) -> frozenset[Slot]:
             if step.name == "concatenate" and not all(r.name in SHIFTS for r in out.readers):
                 read.append(out)
     times = Counter((roots[s], s.shape) for s in read)
-    return frozenset(s for s in read if times[roots[s], s.shape] >= _MANY)
+    # Neighbours of an array, from which on arrays for each of them cost more than slopes that are computed twice.
+    return frozenset(s for s in read if times[roots[s], s.shape] >= FEW_POSITIONS)
 
 
 def _pairs(steps: Sequence[Step], views: frozenset[Slot]) -> dict[Slot, Pair]:
@@ -103,9 +103,6 @@ def _pairs(steps: Sequence[Step], views: frozenset[Slot]) -> dict[Slot, Pair]:
         if len(own) <= most and not own.isdisjoint(views):
             found[step.outputs[0]] = own
     return found
-
-
-_FEW = 2  # shifted reads, a product with which is as well computed again at each of them
 
 
 def is_shifted(body: Expr) -> bool:
@@ -193,4 +190,4 @@ def steepens_itself(left: Expr, right: Expr) -> bool:
     if is_shifted(other) or not is_shifted(shifted):
         return False
     reads, own = ([n for n in postorder(e) if isinstance(n, Read)] for e in (shifted, other))
-    return len(reads) <= _FEW and len(own) == 1 and {r.tensor for r in reads} == {own[0].tensor}
+    return len(reads) <= 2 and len(own) == 1 and {r.tensor for r in reads} == {own[0].tensor}

@@ -32,7 +32,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.limits import FEWEST_DIAGONALS, LONGEST_UNROLLED, MOST_DIAGONALS
+from jaxte.lang.limits import FEW, LONGEST_UNROLLED, MOST_DIAGONALS
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Loop, Stacked, Total, loop
@@ -49,8 +49,6 @@ from jaxte.lower.forms.band.write_blocks import Assign
 from jaxte.sets.affine import normal
 
 _LOOPS = "pqrsuvw"
-_MOST_PADS = 25  # of products in one loop: beyond, comparing positions takes as long as copies of the operands with zeros around them
-_SHORTEST = 4  # bytes of the numbers that may be added one after the other
 
 
 def refusal_of_slices(spec: BandSpec, facts: Platform) -> Refusal | None:
@@ -63,8 +61,8 @@ def refusal_of_slices(spec: BandSpec, facts: Platform) -> Refusal | None:
     if spec.kind == TRANSPOSED and any(band.stride > 1 for band in spec.bands):
         return Refusal("the rows of a column are some diagonals apart")
     slices = prod(band.window for band in spec.bands)
-    if not FEWEST_DIAGONALS <= slices <= MOST_DIAGONALS:
-        return Refusal(f"{slices} diagonals; from {FEWEST_DIAGONALS} to {MOST_DIAGONALS} are added in a loop")
+    if not FEW < slices <= MOST_DIAGONALS:
+        return Refusal(f"{slices} diagonals; from {FEW + 1} to {MOST_DIAGONALS} are added in a loop")
     if (
         slices <= LONGEST_UNROLLED
         and not pads_products(spec, facts)
@@ -72,7 +70,7 @@ def refusal_of_slices(spec: BandSpec, facts: Platform) -> Refusal | None:
         and not all(isinstance(d.array.body, Read) for d in (spec.first, spec.second))
     ):
         return Refusal("an operand is a function, which may be infinite beside a zero")
-    if min(_width(d) for d in (spec.first, spec.second)) < _SHORTEST:
+    if min(_width(d) for d in (spec.first, spec.second)) < dtypes.width("float32"):
         return Refusal("numbers of 16 bits are not added one after the other")
     return None
 
@@ -81,7 +79,8 @@ def pads_products(spec: BandSpec, facts: Platform) -> bool:
     """Whether zeros stand around the product on each diagonal, and not around what is multiplied: where they are fewer than its elements."""
     slices = prod(band.window for band in spec.bands)
     most_count = all(band.columns <= 2 * band.rows for band in spec.bands)
-    return spec.kind == TRANSPOSED and facts.fuses_pads and slices <= _MOST_PADS and most_count
+    # Of more, comparing positions takes as long as copies of the operands with zeros around them.
+    return spec.kind == TRANSPOSED and facts.fuses_pads and slices <= LONGEST_UNROLLED and most_count
 
 
 def slices_work(spec: BandSpec, facts: Platform) -> Work:

@@ -8,6 +8,7 @@ from math import prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Const
+from jaxte.lang.limits import MOST_DIAGONALS
 from jaxte.lower.arrays.counts import features, flops, in_turns, window
 from jaxte.lower.arrays.counts import points as points_of_loop
 from jaxte.lower.arrays.node import Node
@@ -50,8 +51,6 @@ from jaxte.lower.forms.conv.write import (
 )
 from jaxte.sets.intervals import extent_of
 
-_SHORT = 128  # positions of a kernel
-
 
 def convolutions_work(roots: Iterable[Node], facts: Platform) -> Work:
     """The work of all convolutions below ``roots``."""
@@ -78,8 +77,9 @@ def _started(node: Convolution, facts: Platform) -> float:
     letters = window(node)
     positions = prod(extent_of(e) for letter, e in letters.items() if letter != "I")
     ordinary = (node.by_batch or extent_of(node.groups) == 1) and all(s == 1 for s in node.strides)
+    # Positions of a kernel.
     return facts.convolution_call + (
-        0 if ordinary or positions <= _SHORT else positions / facts.kernel_positions
+        0 if ordinary or positions <= MOST_DIAGONALS else positions / facts.kernel_positions
     )
 
 
@@ -90,7 +90,9 @@ def _multiplied(node: Convolution, facts: Platform) -> Work:
     if facts.groups_as_dense and groups > 1 and groups == out and (own["I"] == 1 or node.by_batch):
         return _of_channels(node, met, out, facts.groups_as_dense, facts.lanes)
     # of several features of a group, over more than a short kernel of one: a product of matrices for each group
-    summed = out > groups and (own["I"] > 1 or (prod(own.values()) > _SHORT and facts.groups_by_library))
+    summed = out > groups and (
+        own["I"] > 1 or (prod(own.values()) > MOST_DIAGONALS and facts.groups_by_library)
+    )
     if (groups > 1 and (facts.groups_in_loops or not summed)) or own["I"] == 1 == out:
         return Work(grouped_convolution=counted)
     if not dtypes.is_inexact(node.lhs.dtype):  # no library has convolutions of integers

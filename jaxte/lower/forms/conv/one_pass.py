@@ -22,7 +22,7 @@ from jaxte.algebra.product import Factor
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import ZERO, Axis, Const, Expr
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import FEW, MOST_PARTS
+from jaxte.lang.limits import FEW, MOST_PARTS, VECTOR
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Items, Loop, Stacked, Sums, loop
@@ -38,7 +38,6 @@ from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
 
 NONE = (ZERO, ZERO)
-_LANES = 16  # channels from which on sums for each of them are done in vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,7 @@ def recognise_tap_sums(
 
 def _has_channels_last(match: Match, groups: Sequence[Axis]) -> bool:
     """Whether both operands have the grouped axes behind their positions, and there are enough of them for vectors."""
-    if prod(extent_of(a.extent) for a in groups) < _LANES:
+    if prod(extent_of(a.extent) for a in groups) < VECTOR:
         return False
     moving = [a for s in match.spatial for a in (s.t, s.z) if a is not None]
     for operand in (match.lhs, match.rhs):

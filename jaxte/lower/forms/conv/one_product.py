@@ -27,7 +27,7 @@ from string import ascii_letters
 from jaxte.algebra.product import may_spoil, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, ZERO, Axis, Const, as_expr
-from jaxte.lang.limits import LONGEST_UNROLLED, MOST_PARTS, MOST_UNROLLED
+from jaxte.lang.limits import LONGEST_UNROLLED, MOST_PARTS, MOST_UNROLLED, NARROW
 from jaxte.lower.arrays.elementwise import Name, Number, Typed
 from jaxte.lower.arrays.loops import Each, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
@@ -36,7 +36,6 @@ from jaxte.lower.arrays.views import ALL, Entry, Index, Pad, Range, Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.one_pass import TapSumsSpec, padded_operand, placed, recognise_tap_sums
 from jaxte.lower.forms.conv.recognise import Matched

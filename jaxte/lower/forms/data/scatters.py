@@ -24,6 +24,7 @@ from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import TRUE, ZERO, Const, Expr, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.functions import isfinite, isnan
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import NARROW
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MULTIPLY, OR, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, reads_of
 from jaxte.lower.arrays.counts import bytes_of
@@ -38,7 +39,6 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.data.recognise import SCATTER, recognise_scatter
 from jaxte.lower.forms.data.scatter_spec import Position, ScatterSpec, result_dims

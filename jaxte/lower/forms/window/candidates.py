@@ -8,7 +8,7 @@ from math import prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Read, Reduce
 from jaxte.lang.graphs import identical
-from jaxte.lang.limits import FEW_TAPS, LARGE_RESULT, MOST_PARTS
+from jaxte.lang.limits import LARGE_RESULT, MOST_PARTS
 from jaxte.lang.walk import depends_on, reads_of
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.candidates import Candidate, Search, Wanted, way
@@ -64,7 +64,7 @@ def _of_array(body: Body, spec: WindowSpec, wanted: Wanted) -> Iterator[Candidat
         yield own(SEPARABLE, made + separable_work(spec, node))
         if body.policy.facts.fuses_pads and points(axes) >= LARGE_RESULT and is_padded_apart(spec):
             yield own(PADDED_APART, made + separable_work(spec, node, True))
-    if max(sizes) > FEW_TAPS:
+    if max(sizes).bit_length() > 2:  # once doubled are the slices themselves (box_blur_5)
         yield own(DOUBLING, made + doubling_work(spec, node))
     if spec.reducer.name in WINDOW_FUNCTIONS:
         yield own(REDUCE_WINDOW, called)

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FEW_POSITIONS
+from jaxte.lang.limits import FEW_POSITIONS, MOST_WRITTEN
 from jaxte.lang.operators import AND, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.products import OPS
@@ -96,7 +96,6 @@ def _number(expr: Expr) -> int | None:
 
 
 WRITTEN_OUT = "written out"
-_MOST_NODES = 200  # operations in all terms together
 _TERM = 0.5  # kernels that a term counts as: small arrays keep the shorter text
 _ROUNDED = ("float16", "bfloat16")  # sums of these are kept in float32
 
@@ -140,7 +139,7 @@ def written_out(axes: Sequence[Axis], node: Reduce) -> list[Expr] | Refusal:
         return Refusal("what it multiplies would be computed for each element of the result again")
     if points(node.axes) * _products(node) > FEW_POSITIONS:
         return Refusal("what it adds up is several products of matrices")
-    if points(node.axes) * sum(isinstance(n, Call) for n in nodes) > _MOST_NODES:
+    if points(node.axes) * sum(isinstance(n, Call) for n in nodes) > MOST_WRITTEN:
         return Refusal("its terms are long")
     return terms_of(node, node.axes)
 

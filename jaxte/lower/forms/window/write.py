@@ -20,7 +20,7 @@ from itertools import product
 
 from jaxte.lang.expr import ZERO, Expr, Read, as_expr
 from jaxte.lang.graphs import identical
-from jaxte.lang.limits import FEW
+from jaxte.lang.limits import FEW, FEW_POSITIONS
 from jaxte.lower.arrays.elementwise import Kept, Name, Typed
 from jaxte.lower.arrays.loops import Each, Folded, Loop, Total, loop
 from jaxte.lower.arrays.node import Node
@@ -39,7 +39,6 @@ PADDED_APART = "separable slices without a copy"
 REDUCE_WINDOW = "reduce_window"
 WINDOW_FUNCTIONS = frozenset(OPS)  # that lax.reduce_window knows
 _IDEMPOTENT = ("max", "min", "any", "all")  # combining a value with itself changes nothing
-_MOST_PADS = 7  # in one loop: XLA takes it apart by which of them are inside
 
 
 def window_source(spec: WindowSpec, operands: Sequence[Node], target: str, step: Step, form: str) -> Name:
@@ -123,7 +122,8 @@ def is_padded_apart(spec: WindowSpec) -> bool:
     if len(spec.dims) < 2 or not _is_wider(spec.dims[1]) or not isinstance(spec.array.body, Read):
         return False
     d = spec.dims[0]
-    return not identical(d.padding, (ZERO, ZERO)) and d.size <= _MOST_PADS and d.spacing == 1
+    # Slices with pads in one loop, which XLA takes apart by which of them are inside.
+    return not identical(d.padding, (ZERO, ZERO)) and d.size <= FEW_POSITIONS and d.spacing == 1
 
 
 def _is_wider(d: WindowDim) -> bool:

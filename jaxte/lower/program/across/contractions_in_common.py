@@ -20,6 +20,7 @@ import numpy as np
 from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import LARGE_RESULT, MOST_PARTS, SEARCHED, SLIGHT_MARGIN
 from jaxte.lang.walk import depends_on, free_axes, reductions, substitute
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import Work, points
@@ -29,11 +30,7 @@ from jaxte.sets.intervals import extent_of, known
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST_ARRAYS = 6  # of one sum, the paths of which are all tried: 2,700 of so many
-_MOST_READERS = 64  # sums that read one of two arrays: of more, as of what each step of a long loop reads, the search would take longer than it gains
-_WORTH = 1.1  # how much longer the sums have to take apart: the products on both sides are alike, so that estimates are off in the same way
 _WIDTH = 4  # bytes of an element: in float64 all products take twice as long
-_LARGE = 2**15  # elements of an array the copy of which counts
 _ANY_SIZE = 2**62  # elements of an intermediate: einsum's path has no limit
 
 
@@ -157,7 +154,7 @@ class _Paths:
         """The time to copy the larger of two operands, if it is a large one that is read."""
         most = max(operands, key=lambda o: points(o.axes))
         size = points(most.axes) if most.is_read and self.copies else 0
-        return Work(stream=2.0 * _WIDTH * size).seconds(self._rates) if size >= _LARGE else 0.0
+        return Work(stream=2.0 * _WIDTH * size).seconds(self._rates) if size >= LARGE_RESULT else 0.0
 
     def _read(self, read: Read) -> _Operand:
         number = self._numbers.setdefault(read.tensor, len(self._numbers))
@@ -226,7 +223,7 @@ def _sums(tensor: Compute) -> Iterator[_Sum]:
         reads = tuple(f.expr for f in product.factors if isinstance(f.expr, Read) and _is_plain(f))
         numbers = tuple(f for f in product.factors if isinstance(f.expr, Const))
         whole = len({*reads}) + len(numbers) == len(product.factors) and not product.is_conditional
-        if whole and 2 < len(reads) <= _MOST_ARRAYS and all(r.dtype == node.dtype for r in reads):
+        if whole and 2 < len(reads) <= SEARCHED and all(r.dtype == node.dtype for r in reads):
             yield _Sum(tensor, node, reads, numbers)
 
 
@@ -257,16 +254,17 @@ def _largest_gain(sums: Sequence[_Sum], paths: _Paths) -> Mapping[_Sum, _Pair] |
     for members in several:
         pair = next(iter(members.values()))
         near = [*(readers[pair.reads[0].tensor] | readers[pair.reads[1].tensor])]
-        if len(near) > _MOST_READERS:
+        # Sums that read one of two arrays: of more, as of what each step of a long loop reads, the search takes longer than it gains.
+        if len(near) > MOST_PARTS:
             continue
         apart, together = paths.seconds(near, {}), paths.seconds(near, members)
-        if apart - together > gained and apart > _WORTH * together:
+        if apart - together > gained and apart > SLIGHT_MARGIN * together:
             gained, best = apart - together, members
     return best
 
 
 def _has_large(members: Mapping[_Sum, _Pair]) -> bool:
-    return any(points(free_axes(r)) >= _LARGE for pair in members.values() for r in pair.reads)
+    return any(points(free_axes(r)) >= LARGE_RESULT for pair in members.values() for r in pair.reads)
 
 
 def _reading(planned: Tiling, members: Mapping[_Sum, _Pair]) -> Tiling:

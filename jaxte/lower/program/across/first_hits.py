@@ -45,8 +45,6 @@ from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.tensors.tensor import Compute, Tensor
 
-_FEWEST_AXES = 2  # of the window: along one, comparisons take as long as winners
-
 
 def without_winners(planned: Tiling, results: Members[Tensor], policy: Policy) -> Tiling:
     """``planned`` with gradients of maxima by comparisons, and without the winners that nothing reads then."""
@@ -88,7 +86,8 @@ def _with_comparisons(tensor: Compute, winners: Members[Tensor], policy: Policy)
 def _is_worth_it(choice: _Choice, tensor: Compute, policy: Policy) -> bool:
     if policy.forms.get(tensor.name, policy.forms.get(ANY)) == INTERLEAVED:
         return True
-    return len(choice.digits) >= _FEWEST_AXES and any(d.axis is tensor.axes[-1] for d in choice.digits)
+    # Along one axis of a window, comparisons take as long as winners.
+    return len(choice.digits) > 1 and any(d.axis is tensor.axes[-1] for d in choice.digits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from jaxte.lang.expr import Axis, Expr, Read
-from jaxte.lang.limits import MOST_LARGER
+from jaxte.lang.limits import FEW_POSITIONS, MOST_LARGER
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.node import Node, nodes_below, rewritten
@@ -31,7 +31,6 @@ from jaxte.sets.piecewise_affine import Neighbour, Piece, PiecewiseAffine, neigh
 from jaxte.tensors.copies import Extended, extended, with_copies
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MANY = 8  # periodic reads of one array in one body, from which on its edges are more to compile than a copy of the array is to make
 Shifts = tuple[int, ...]  # of a read, for each axis of its tensor
 
 
@@ -101,7 +100,8 @@ def _halos(bodies: Iterable[Mapping[Read, Shifts]]) -> dict[Tensor, Halo]:
         for read, at in reads.items():
             if any(at):
                 own[read.tensor].add(at)
-        many |= {t for t, found in own.items() if len(found) >= _MANY}
+        # Periodic reads of an array, from which on its edges are more to compile than a copy of it is to make.
+        many |= {t for t, found in own.items() if len(found) >= FEW_POSITIONS}
         for tensor, found in own.items():
             shifts[tensor] |= found
     halos = {t: _around(shifts[t]) for t in shifts if t in many}

@@ -11,7 +11,7 @@ from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among, ordered
-from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, MOST_PARTS
+from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, MOST_PARTS, WORTH_A_TENSOR
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.cost.general import is_contraction
@@ -31,9 +31,6 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import dims_of, known
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
-
-_CHEAP_CHAIN = 6  # of a tensor and of all that is fused with it
-_MANY_TAPS = 16  # of a window, from which on XLA is kept from computing it again for each reader: 5 x 5 and 7 x 7 gain 1.5 and 2, 3 x 3 nothing
 
 
 def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozenset[Tensor]:
@@ -84,7 +81,7 @@ def _not_cheap(order: Sequence[Tensor], found: Set[Tensor], rows: Set[Tensor]) -
         if not isinstance(tensor, Compute):
             continue
         in_chain = calls_in(tensor.body) + sum(taken.get(r.tensor, 0) for r in reads_of(tensor.body))
-        cheap = is_cheap(tensor.body) and in_chain <= _CHEAP_CHAIN
+        cheap = is_cheap(tensor.body) and in_chain <= WORTH_A_TENSOR
         read_again = tensor in rows and in_chain > MANY_OPERATIONS
         if has_loops(tensor.body):
             kept.update({tensor} & found)
@@ -148,7 +145,8 @@ def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) ->
             again = max(times[reader], 1) if is_cheap(reader.body) else 1
             times.update(dict.fromkeys(reader.inputs, again))
     many = (t for t in order if isinstance(t, Compute) and times[t] > 1)
-    return {t for t in many if _taps(t.body) >= _MANY_TAPS or _is_short_product(t.body)}
+    # Taps of a window, from which on XLA is kept from computing it again for each reader: 5 x 5 and 7 x 7 gain 1.5 and 2, 3 x 3 nothing.
+    return {t for t in many if _taps(t.body) >= MANY_OPERATIONS or _is_short_product(t.body)}
 
 
 def _operands_of_several(order: Sequence[Tensor]) -> set[Tensor]:
@@ -264,7 +262,9 @@ def _is_dear(root: Expr) -> bool:
     sums = [
         n for n in sums if not any(isinstance(e, Call) and e.op in COMPARISONS for e in postorder(*n.exprs))
     ]
-    few = any(prod(known(as_expr(a.extent)) or _MANY_TAPS for a in n.axes) < _MANY_TAPS for n in sums)
+    few = any(
+        prod(known(as_expr(a.extent)) or MANY_OPERATIONS for a in n.axes) < MANY_OPERATIONS for n in sums
+    )
     return few or bool(expensive_calls([root])) or any(map(_repeats, reads_of(root)))
 
 

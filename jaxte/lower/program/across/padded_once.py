@@ -18,7 +18,7 @@ from functools import cache, lru_cache, partial
 from typing import Any
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjuncts
-from jaxte.lang.limits import PLACES
+from jaxte.lang.limits import FEWER, PLACES
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.code.vocabulary import AnyStatement
@@ -35,7 +35,6 @@ from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, surely_inside
 from jaxte.tensors.tensor import Compute, Tensor
 
-_MOST_OF_AN_AXIS = 0.75  # that a condition may leave for reads to be asked about that part by itself
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
 
 
@@ -175,7 +174,8 @@ def _narrowed(table: dict[Expr, Expr], condition: Expr) -> dict[Expr, Expr]:
         if ends[0] is None or ends[1] is None:
             continue
         low, high = max(ends[0], start), min(ends[1], stop)
-        if low < high and (high - low) <= _MOST_OF_AN_AXIS * (ends[1] - ends[0]):
+        length = ends[1] - ends[0]
+        if low < high and FEWER * (length - (high - low)) >= length:
             result[dim] = Axis(dim.name, low, high)
     return result
 

@@ -52,7 +52,7 @@ ORDERS: dict[str, tuple[Callable[[], te.Tensor], bool]] = {
 }
 
 
-@pytest.mark.parametrize(("n", "is_last"), [(2**14, True), (2**15, True), (2**15 + 1, False)])
+@pytest.mark.parametrize(("n", "is_last"), [(2**14, True), (2**16 - 1, True), (2**16, False)])
 @pytest.mark.parametrize("wraps", [True, False])
 def test_the_interior_of_a_short_line_is_written_last(n: int, is_last: bool, wraps: bool) -> None:
     L = te.placeholder((n,), name="L")

@@ -27,7 +27,7 @@ from math import ceil, prod
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Expr, as_expr
-from jaxte.lang.limits import FEWER, MANY_ROWS
+from jaxte.lang.limits import FEWER, LONG_SUM, NARROW
 from jaxte.lang.operators import ADD
 from jaxte.lower.arrays.elementwise import Apply
 from jaxte.lower.arrays.loops import Each, Joined, Total, loop
@@ -37,7 +37,6 @@ from jaxte.lower.arrays.views import ALL, Index, Pad, Range, Tile
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import NO_WIDTH, Shaped, einsum
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, OUT, Line, Roles, ToeplitzSpec, axes_in
 
@@ -124,7 +123,7 @@ def group(rows: int) -> int:
     """How many of so many rows are added first: about as many as there are then groups of."""
     levels = 1
     # Rows that are moved and added in one loop.
-    while MANY_ROWS**levels < rows:
+    while LONG_SUM**levels < rows:
         levels += 1
     return ceil(rows ** (1 / levels))
 
@@ -150,9 +149,6 @@ def _moved(m: Shaped, at: int, step: int) -> Shaped:
     part = apply_steps(m.at(at, row.axis).node, [Pad(tuple(widths))])
     extents = (*m.extents[:at], m.extents[at + 1] + step * (size - 1))
     return Shaped(Total(Each(part, (row,))), m.letters[:at] + m.letters[at + 1 :], extents)
-
-
-_SMALLEST = 32  # elements of a block, below which the matrices are too narrow
 
 
 @dataclass(frozen=True)
@@ -208,7 +204,8 @@ def blocks_of(spec: ToeplitzSpec) -> Blocks | Refusal:
     if isinstance(lines, Refusal):
         return lines
     short, line = lines
-    size = max(_SMALLEST, 1 << (short.extent - 1).bit_length())
+    # Smaller matrices are too narrow.
+    size = max(LONG_SUM, 1 << (short.extent - 1).bit_length())
     # Times as many elements as a block has that the line has at least.
     if line.extent < FEWER * size:
         return Refusal(f"fewer than {FEWER} blocks of {size} elements")

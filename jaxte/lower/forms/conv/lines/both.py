@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from jaxte.lang import dtypes
+from jaxte.lang.limits import NARROW
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.lettered_array import einsum
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.lines.blocks import lines_of, matrix
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, Line, ToeplitzSpec, axes_in

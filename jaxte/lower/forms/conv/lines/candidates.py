@@ -18,7 +18,7 @@ from math import log2, prod
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import LONGEST_UNROLLED, MOST_DIAGONALS
+from jaxte.lang.limits import LONGEST_UNROLLED, MOST_DIAGONALS, NARROW
 from jaxte.lang.operators import MULTIPLY
 from jaxte.lower.arrays.counts import total_flops, total_reordered
 from jaxte.lower.arrays.elementwise import Apply
@@ -30,7 +30,6 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.lettered_array import Shaped
 from jaxte.lower.code.spec import Array, Dry, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.general import NARROW
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.lines.blocks import (
     Blocks,

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
+from jaxte.lang.limits import NARROW
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Fourier
 from jaxte.lower.arrays.views import ALL, Index, Range
@@ -26,7 +27,6 @@ from jaxte.lower.code.spec import Array, Finish, Refusal, array
 from jaxte.lower.forms.conv.lines.toeplitz import OfLines, end_of_lines, order_of_reads
 from jaxte.lower.forms.conv.spec import Match, Window, operand_body
 
-LEAST = 16  # positions of operands and result below which no transform is worth its while
 DTYPES = ("float32", "float64", "complex64", "complex128")
 _POSITIONS = "xyzuvw"
 
@@ -85,8 +85,8 @@ def fourier_windows(match: Match, dtype: str) -> list[Window] | Refusal:
     counts = [1, 1, 1]
     for n, extent in enumerate(extents):
         counts[n % 3] *= int(extent)
-    if min(counts) < LEAST:
-        return Refusal(f"fewer than {LEAST} positions")
+    if min(counts) < NARROW:
+        return Refusal(f"fewer than {NARROW} positions")
     axes = [a.extent for own in match.outputs for a in own] + [a.extent for a in match.reduced]
     windows = match.windows
     if not all(isinstance(e, Const) for e in [*axes, *(w.c for w in windows)]):
