@@ -20,7 +20,7 @@ import numpy as np
 from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import LARGE_RESULT, MOST_PARTS, SEARCHED, SLIGHT_MARGIN
+from jaxte.lang.limits import MOST_PARTS, SEARCHED, SLIGHT_MARGIN
 from jaxte.lang.walk import depends_on, free_axes, reductions, substitute
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import Work, points
@@ -31,6 +31,7 @@ from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute, Tensor
 
 _WIDTH = 4  # bytes of an element: in float64 all products take twice as long
+_LARGE = 2**15  # elements of an array the copy of which counts
 _ANY_SIZE = 2**62  # elements of an intermediate: einsum's path has no limit
 
 
@@ -154,7 +155,7 @@ class _Paths:
         """The time to copy the larger of two operands, if it is a large one that is read."""
         most = max(operands, key=lambda o: points(o.axes))
         size = points(most.axes) if most.is_read and self.copies else 0
-        return Work(stream=2.0 * _WIDTH * size).seconds(self._rates) if size >= LARGE_RESULT else 0.0
+        return Work(stream=2.0 * _WIDTH * size).seconds(self._rates) if size >= _LARGE else 0.0
 
     def _read(self, read: Read) -> _Operand:
         number = self._numbers.setdefault(read.tensor, len(self._numbers))
@@ -264,7 +265,7 @@ def _largest_gain(sums: Sequence[_Sum], paths: _Paths) -> Mapping[_Sum, _Pair] |
 
 
 def _has_large(members: Mapping[_Sum, _Pair]) -> bool:
-    return any(points(free_axes(r)) >= LARGE_RESULT for pair in members.values() for r in pair.reads)
+    return any(points(free_axes(r)) >= _LARGE for pair in members.values() for r in pair.reads)
 
 
 def _reading(planned: Tiling, members: Mapping[_Sum, _Pair]) -> Tiling:
