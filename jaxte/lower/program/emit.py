@@ -9,6 +9,7 @@ from itertools import groupby
 
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.graphs import identical
+from jaxte.lang.limits import SHORT_LINE
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays.binomial import descent, left, restarts
@@ -37,8 +38,17 @@ def _first(x):
 """
 _APART = """
 def _apart(x):
-    \"\"\"``x`` as by ``_first``, for any reader: XLA may write over an array while it reads it both itself and through a call.\"\"\"
-    return _first({own})
+    \"\"\"``x`` as by ``_first``, for any reader: XLA may write over an array while it reads it both itself and through a call.
+
+    A short line is copied by the call: those that do nothing wait for nothing, and XLA hands them to other threads.
+    \"\"\"
+    if not all(isinstance(n, int) for n in x.shape) or x.size > {short}:
+        return _first({own})
+    with set_xla_metadata(inlineable="false"):
+        return _copied(x)
+
+
+_copied = jax.jit(lambda x: {own})
 """
 _ROUNDED = "lax.reduce_precision(x, jnp.finfo(x.dtype).nexp, jnp.finfo(x.dtype).nmant)"
 _OWN = f"""
@@ -230,8 +240,8 @@ def _apart_texts(programs: Sequence[Program]) -> tuple[str, ...]:
     sources = (source for p in programs for _, source in _assignments(p.statements))
     kept = [n for n in nodes_below(*sources) if isinstance(n, Kept) and n.how == "apart"]
     if all(is_float(node.dtype) for node in kept):
-        return (_APART.format(own=_ROUNDED),)
-    return _APART.format(own="_own(x)"), _OWN
+        return (_APART.format(own=_ROUNDED, short=SHORT_LINE),)
+    return _APART.format(own="_own(x)", short=SHORT_LINE), _OWN
 
 
 def module_text(programs: Sequence[Program], epilogue: str = "", title: str = "") -> str:

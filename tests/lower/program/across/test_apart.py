@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lang.limits import SHORT_LINE
 from tests.frontends.random_rules import RandomRules, check_rules
 
 FUNCTIONS: dict[str, tuple[Any, Any]] = {
@@ -20,11 +21,11 @@ FUNCTIONS: dict[str, tuple[Any, Any]] = {
 }
 
 
-def program(seed: int) -> Any:
+def program(seed: int, longer: int = 0) -> Any:
     """A function of one array in which a stencil of a costly function stands beside the same function, written out by its user."""
     own = np.random.default_rng(seed)
     ours, theirs = FUNCTIONS[sorted(FUNCTIONS)[seed % len(FUNCTIONS)]]
-    n = int(own.integers(7, 40))
+    n = int(own.integers(7, 40)) + longer
     shifts = sorted({int(s) for s in own.integers(1, n, size=3)})
 
     @te.function
@@ -54,11 +55,30 @@ def read_twice(hlo: str) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_it_is_read_by_the_call_alone(seed: int) -> None:
-    stencil, both, expected, x = program(seed)
+    stencil, both, expected, x = program(seed, longer=SHORT_LINE)
     assert "v = _apart(" in stencil.source(x)
     compiled = jax.jit(both).lower(x).compile()
     assert 'inlineable="false"' in compiled.as_text() and not read_twice(compiled.as_text())
+    wanted = np.asarray(expected(x))  # of terms that may cancel
+    np.testing.assert_allclose(compiled(x), wanted, rtol=1e-5, atol=1e-6 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_short_line_is_copied_by_the_call(seed: int) -> None:
+    """A call that computes nothing depends on nothing: XLA begins with all of them, and hands more than eight to other threads."""
+    _, both, expected, x = program(seed)
+    compiled = jax.jit(both).lower(x).compile()
+    text = compiled.as_text()
+    called = re.findall(r' call\([^\n]*to_apply=(%[\w.-]+)[^\n]*inlineable="false"', text)
+    assert called and all(computes(text, name) for name in called)
     np.testing.assert_allclose(compiled(x), expected(x), rtol=1e-5, atol=1e-5)
+
+
+def computes(hlo: str, name: str) -> bool:
+    """Whether the computation ``name`` gives more than its operand."""
+    (own,) = [part for part in hlo.split("\n\n") if part.startswith(f"{name} (")]
+    (result,) = re.findall(r"ROOT [^\n]*", own)
+    return "fusion(" in result or "reduce-precision(" in result
 
 
 def test_what_one_rule_writes_out_and_another_keeps() -> None:
