@@ -5,7 +5,7 @@
 is  sum over j of (w[i, j] + v[j, i]) * (x[i, c] - x[j, c])
 
 Whatever depends on the distances of points to each other has such a gradient: each point is met as the first and as the second one of a pair. The weights have a
-value for each pair, the difference one for each of its features, too.
+value for each pair, the difference one for each of its features, too. What a feature is scaled by, ``((x[i, c] - x[j, c]) / s[c])**2``, stands outside of both sums.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jaxte.algebra.product import multiplied
+from jaxte.algebra.product import Factor, in_common, multiplied, product_of, taken_outside, without
 from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Const, Expr, Read, Reduce, call
@@ -145,12 +145,14 @@ class _Pair:
         one: the first of them.
         difference: what both are sums of, over the axes of the first one.
         weights: what it is multiplied by in each.
+        outside: what both sums are multiplied by.
     """
 
     places: tuple[int, int]
     one: SignedSum
     difference: Expr
     weights: tuple[Signed, Signed]
+    outside: tuple[Factor, ...]
 
     @property
     def features(self) -> int:
@@ -206,10 +208,10 @@ def _pairs(body: Expr, policy: Policy) -> list[_Pair]:
     terms = signed_terms(body, negated=True)
     if not body.reduces or not 1 < len(terms) <= MOST_PARTS:
         return []
-    groups: dict[object, dict[int, SignedSum]] = {}
+    groups: dict[object, dict[int, _Scaled]] = {}
     for n, term in enumerate(terms):
-        if (own := sum_in(*term)) is not None:
-            groups.setdefault(domain(own), {})[n] = own
+        if (own := _scaled(*term)) is not None:
+            groups.setdefault(domain(own.sum), {})[n] = own
     found = [pair for members in groups.values() for pair in _pairs_of(members)]
     features: Counter[tuple[Signed, ...]] = Counter()
     for pair in found:
@@ -219,7 +221,32 @@ def _pairs(body: Expr, policy: Policy) -> list[_Pair]:
     return [p for p in found if features[p.alike] >= SEVERAL and p.bytes <= most]
 
 
-def _pairs_of(left: dict[int, SignedSum]) -> Iterator[_Pair]:
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """A sum, and what it is multiplied by."""
+
+    sum: SignedSum
+    factors: tuple[Factor, ...] = ()
+
+
+def _scaled(term: Expr, sign: int) -> _Scaled | None:
+    """``sign`` times ``term`` as a sum times factors; None where it is none."""
+    if (own := sum_in(term, sign)) is not None:
+        return _Scaled(own)
+    product = product_of(term)
+    number, factors = product.signed()
+    sums = [
+        f for f in factors if not f.inverse and isinstance(f.expr, Reduce) and f.expr.reducer.name == "sum"
+    ]
+    if product.is_conditional or len(sums) != 1 or any(f.expr.dtype != term.dtype for f in factors):
+        return None
+    (only,) = sums
+    assert isinstance(only.expr, Reduce)
+    others = tuple(f for f in factors if f is not only)
+    return _Scaled(SignedSum(sign * number, TRUE, only.expr), others)
+
+
+def _pairs_of(left: dict[int, _Scaled]) -> Iterator[_Pair]:
     """Those among sums over the same positions, each in one pair."""
     while left:
         n = min(left)
@@ -231,29 +258,39 @@ def _pairs_of(left: dict[int, SignedSum]) -> Iterator[_Pair]:
             yield pair
 
 
-def _pair(places: tuple[int, int], one: SignedSum, other: SignedSum) -> _Pair | None:
+def _pair(places: tuple[int, int], one: _Scaled, other: _Scaled) -> _Pair | None:
     """The two as one, if they are sums of one difference; None where they are not."""
-    axes = one.node.axes
-    renamed = substitute(other.node.exprs[0], dict(zip(other.node.axes, axes, strict=True)))
-    first = difference_in(one.node)
-    second = difference_in(Reduce(one.node.reducer, (renamed,), axes, TRUE))
+    node = one.sum.node
+    renamed = substitute(other.sum.node.exprs[0], dict(zip(other.sum.node.axes, node.axes, strict=True)))
+    first = difference_in(node)
+    second = difference_in(Reduce(node.reducer, (renamed,), node.axes, TRUE))
     if first is None or second is None:
         return None
     if not has_known_extents(first) or set(first.sides) != set(second.sides):
         return None
+    scales = [_outside(first, one), _outside(second, other)]
+    common = in_common(scales)
     turned = 1 if identical(first.sides, second.sides) else -1
-    a, b = _weight(first, one.sign), _weight(second, turned * other.sign)
+    a = _weight(first, one.sum.sign, without(scales[0], common))
+    b = _weight(second, turned * other.sum.sign, without(scales[1], common))
     if a is None or b is None or set(free_axes(a[0])) != set(free_axes(b[0])):
         return None
-    if a[0].dtype != one.node.dtype or b[0].dtype != one.node.dtype:
+    if a[0].dtype != node.dtype or b[0].dtype != node.dtype:
         return None
-    return _Pair(places, one, call(SUBTRACT, *first.sides), (a, b))
+    return _Pair(places, one.sum, call(SUBTRACT, *first.sides), (a, b), tuple(common))
 
 
-def _weight(found: Difference, sign: int) -> Signed | None:
-    """What the difference is multiplied by; None where that is a number."""
+def _outside(found: Difference, own: _Scaled) -> list[Factor]:
+    """What a sum is multiplied by, and what it may be multiplied by as well outside."""
+    outer, _ = taken_outside(found.others, found.node.axes)
+    return [*own.factors, *outer]
+
+
+def _weight(found: Difference, sign: int, scales: Sequence[Factor]) -> Signed | None:
+    """What the difference is multiplied by, with what is left of the ``scales``; None where that is a number."""
     own, rest = found.product.signed()
-    factors = [f for f in rest if f is not found.wide]
+    outer, _ = taken_outside(found.others, found.node.axes)
+    factors = [f for f in rest if f is not found.wide and not among(f, outer)] + [*scales]
     return None if all(isinstance(f.expr, Const) for f in factors) else (multiplied(factors), sign * own)
 
 
@@ -278,5 +315,6 @@ def _sum(pair: _Pair, owner: Compute, parts: Parts) -> Expr:
     weight = parts.element(owner, "weights", axes, added(sorted(pair.weights, key=lambda own: -own[1])))
     node = pair.one.node
     result: Expr = Reduce(node.reducer, (call(MULTIPLY, weight, pair.difference),), node.axes, TRUE)
+    result = multiplied([*pair.outside, Factor(result)]) if pair.outside else result
     condition = pair.one.condition
     return result if condition is TRUE else call(SELECT, condition, result, Const(0.0))

@@ -179,7 +179,13 @@ def _is_worth(root: Expr, node: Expr, axes: Sequence[Axis]) -> bool:
     sides = max(prod(map(extent, free_axes(read))) for read in reads_of(node))
     fits = 0 < pairs * dtypes.width(node.dtype) <= MOST_HELD
     # Operations on a pair for which its slope is computed once.
-    return fits and pairs >= _FEWEST * sides and sum(map(weight, _above(root, node))) >= FEW
+    return fits and pairs >= _FEWEST * sides and sum(_weight_of(n, axes) for n in _above(root, node)) >= FEW
+
+
+def _weight_of(node: Call, axes: Sequence[Axis]) -> int:
+    """What ``node`` counts for; a quotient by what has not all of ``axes`` as a product, since a sum may be divided by it in place of its terms."""
+    divides = node.op is DIVIDE and len(free_axes(node.args[1])) < len(axes)
+    return 1 if divides and not reads_data(node.args[1]) else weight(node)
 
 
 def _above(root: Expr, node: Expr) -> list[Call]:

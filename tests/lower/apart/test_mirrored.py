@@ -72,6 +72,33 @@ def plain_rates(x: jax.Array) -> jax.Array:
     return jnp.sum(jnp.sum((v[:, None] - v[None]) * d, -1) / (1.0 + jnp.sum(d**2, -1)))
 
 
+def scaled(x: Tensor) -> Compute:
+    """Features are divided by a scale of their own, which stands in each term, and in front of what flows back."""
+    j, c = te.reduce_axis((0, x.shape[0]), "j"), te.reduce_axis((0, x.shape[1]), "c")
+    s = te.compute((x.shape[1],), lambda c: 1.0 + x[0, c] ** 2, "s")
+    d2 = te.compute((x.shape[0],) * 2, lambda i, j: te.sum(((x[i, c] - x[j, c]) / s[c]) ** 2, axis=c), "d2")
+    return te.compute((x.shape[0],), lambda i: te.sum(te.exp(-d2[i, j]), axis=j), "y")
+
+
+def plain_scaled(x: jax.Array) -> jax.Array:
+    z = x / (1.0 + x[0] ** 2)
+    return jnp.sum(jnp.exp(-jnp.sum((z[:, None] - z[None]) ** 2, -1)), 1)
+
+
+def weighed(x: Tensor) -> Compute:
+    """The same by a weight of each feature, and a power of a quotient."""
+    j, c = te.reduce_axis((0, x.shape[0]), "j"), te.reduce_axis((0, x.shape[1]), "c")
+    w = te.compute((x.shape[1],), lambda c: te.exp(x[1, c]), "w")
+    term = lambda i, j: w[c] * (x[i, c] - x[j, c]) ** 2 / (1.0 + w[c] ** 2)  # noqa: E731
+    d2 = te.compute((x.shape[0],) * 2, lambda i, j: te.sum(term(i, j), axis=c), "d2")
+    return te.compute((x.shape[0],), lambda i: te.sum(te.log(1.0 + d2[i, j]), axis=j), "y")
+
+
+def plain_weighed(x: jax.Array) -> jax.Array:
+    w = jnp.exp(x[1])
+    return jnp.sum(jnp.log(1.0 + jnp.sum(w / (1.0 + w**2) * (x[:, None] - x[None]) ** 2, -1)), 1)
+
+
 Case = tuple[Callable[[Tensor], Compute], Callable[[jax.Array], jax.Array], int, int]
 # the definition, plain JAX, points and features
 CASES: dict[str, Case] = {
@@ -80,6 +107,8 @@ CASES: dict[str, Case] = {
     "heads": (densities, plain_densities, 300, 6),
     "coordinates": (by_coordinates, plain_by_coordinates, 60, 3),
     "rates": (rates, plain_rates, 200, 7),
+    "scaled": (scaled, plain_scaled, 300, 5),
+    "weighed": (weighed, plain_weighed, 300, 6),
 }
 
 

@@ -219,3 +219,18 @@ def test_pairs_of_one_sum_are_laid_out_alike(rng: np.random.Generator) -> None:
     fn = te.function([s, t], tensor)
     arrays = [rng.standard_normal(M).astype("float32") for _ in range(2)]
     assert "_pairs.T" not in fn.source(*arrays) and "_pairs_1.T" not in fn.source(*arrays)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_quotients_by_a_scale_are_no_slopes(power: int) -> None:
+    """A square over what a feature is divided by is a polynomial of the difference: an array of all features at each pair would be longer than all else."""
+    (c,) = summed(c=D)
+    x, y, s = (
+        te.placeholder((N, D), name="x"),
+        te.placeholder((M, D), name="y"),
+        te.placeholder((D,), name="s"),
+    )
+    square = lambda i, j: ((x[i, c] - y[j, c]) / s[c]) ** 2 / s[c] ** power  # noqa: E731
+    assert not pairs_of(te.compute((N, M), lambda i, j: te.sum(square(i, j), axis=c), "d"))
+    sharp = te.compute((N, M), lambda i, j: te.sum(te.tanh((x[i, c] - y[j, c]) / s[c]), axis=c), "d")
+    assert len(pairs_of(sharp)) == 1
