@@ -14,8 +14,8 @@ SIZES = {
 }
 ABOVE = {
     "bytes": (
-        2.5,
-        "differences of positions in small arrays, which are one product; large ones are not held",
+        2.6,
+        "differences of positions in small arrays, which are one product; large ones are not held; short lines that stand apart are copied",
     ),
     "temporaries": (3.4, "the same"),
     "flops": (1.6, "the same"),

@@ -4,6 +4,8 @@
 
     s[i] = sum over j of exp(-d[i, j]),   t[i] = sum over j of exp(-d[i, j]) * y[j]     read one w[i, j] = exp(-d[i, j])
 
+    s[i, j] = sum over k of b[p[i + k], q[j + k]]     is     sum over k of g[i + k, j + k]     with     g[u, v] = b[p[u], q[v]]
+
 What flows back to the element is added up before the slope of the function, which is computed once as well. Whoever writes the element as a tensor has this
 already; a function of Python's that returns an expression has not.
 """
@@ -146,13 +148,14 @@ def _places(tensor: Compute) -> Iterator[_Place]:
     if functions:  # what one number decides is computed once for each of its values
         lines = [f for n in reductions(tensor.body) for f in on_lines(n)]
         functions = [n for n in functions if not among(n, postorder(*lines))] if lines else functions
-    nodes = [*functions, *(a for n in functions for a in n.args if _is_outer(a))]
+    gathers = [r for r in reads_of(tensor.body) if _is_gather(r)]
+    nodes = [*functions, *(a for n in functions for a in n.args if _is_outer(a)), *gathers]
     if not nodes or len(nodes) > MOST_PARTS or len(tensor.axes) == 0:
         return
     guards, always = guards_of(tensor.body, set(nodes)), computed_always(tensor.body, nodes)
     for node in nodes:
         found = _place(tensor, node, guards.get(node, ()), node not in always)
-        if found is not None:
+        if found is not None and not _is_row_of_products(found):
             yield found
 
 
@@ -179,6 +182,19 @@ def _is_function(node: Call) -> bool:
     if not dtypes.is_float(node.dtype) or weight(node) < FUNCTION or not reads_of(node):
         return False
     return not reads_data(node)
+
+
+def _is_gather(node: Expr) -> bool:
+    """Whether ``node`` is an element at positions that are data, of which a sum may read the same ones from several places: what flows back is added up before it is scattered."""
+    return isinstance(node, Read) and dtypes.is_float(node.dtype) and any(map(reads_of, node.indices))
+
+
+def _is_row_of_products(place: _Place) -> bool:
+    """Whether ``place`` is in a row, at a position that is data, that a matrix is multiplied by: the products of all rows of a table may be gathered as well."""
+    if not isinstance(place.node, Read) or not _is_operand(place):
+        return False
+    row = [a for index in place.node.indices if not reads_of(index) for a in free_axes(index)]
+    return any(among(a, place.tensor.body.axes) for a in row)  # type: ignore[attr-defined]
 
 
 def _is_outer(node: Expr) -> bool:
@@ -302,9 +318,9 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     if not places:
         return None
     again = sum(p.points for p in places if _is_operand(p))
-    if len(places) < 2 and not again and not _is_spread(places[0]):
-        return None
     first = places[0]
+    if len(places) < 2 and not again and not _is_spread(first) and not _is_gather(first.node):
+        return None  # of rows that are read once, there are as many as points
     lows, highs = _hull(places)
     count = prod(high - low for low, high in zip(lows, highs, strict=True))
     size = count * dtypes.width(first.key.dtype)
@@ -327,7 +343,7 @@ def _shared(places: Sequence[_Place]) -> tuple[Shared, dict[int, int]] | None:
     axes = [axes[n] for n in order]
     if not reads_inside(axes, body):
         return None
-    name = f"{first.tensor.name}_{first.node.op.name}"  # type: ignore[attr-defined]
+    name = f"{first.tensor.name}_{first.node.op.name if isinstance(first.node, Call) else 'rows'}"
     return Shared(name, axes, body), {n: lows[n] for n in order}
 
 

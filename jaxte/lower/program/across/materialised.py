@@ -13,7 +13,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among, ordered
 from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, MOST_PARTS, WORTH_A_TENSOR
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, reductions, substitute
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.work import expensive_calls
 from jaxte.lower.program.across.padded_once import (
@@ -26,6 +26,7 @@ from jaxte.lower.program.across.padded_once import (
     paddings,
     shifted_axes,
 )
+from jaxte.planning.indices.shared_elements import is_kept
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import dims_of, known
@@ -81,7 +82,8 @@ def _not_cheap(order: Sequence[Tensor], found: Set[Tensor], rows: Set[Tensor]) -
         if not isinstance(tensor, Compute):
             continue
         in_chain = calls_in(tensor.body) + sum(taken.get(r.tensor, 0) for r in reads_of(tensor.body))
-        cheap = is_cheap(tensor.body) and in_chain <= WORTH_A_TENSOR
+        gathered = is_kept(tensor) and reads_data(tensor.body)
+        cheap = is_cheap(tensor.body) and in_chain <= WORTH_A_TENSOR and not gathered
         read_again = tensor in rows and in_chain > MANY_OPERATIONS
         if has_loops(tensor.body):
             kept.update({tensor} & found)
