@@ -137,16 +137,43 @@ class Open(Exception):
 def first_of(variables: Sequence[Expr], conditions: Sequence[Expr]) -> dict[Expr, int] | None:
     """The first point of the axes ``variables`` at which all ``conditions`` hold; None where there is none.
 
+    Axes that no condition ties to each other are looked at by themselves: so are those of each dimension of a window.
+
     Raises:
         Open: of more than eight million points, or where sizes are symbols.
     """
     axes = [a for a in variables if isinstance(a, Axis) and any(among(a, free_axes(c)) for c in conditions)]
-    ends = [(a.lo, a.hi) for a in axes]
     if len(variables) > sum(isinstance(v, Axis) for v in variables):
         raise Open
-    if not all(isinstance(e, Const) for pair in ends for e in pair):
+    if not all(isinstance(end, Const) for a in axes for end in (a.lo, a.hi)):
         raise Open
-    lows, lengths = [int(lo) for lo, _ in ends], [int(hi) - int(lo) for lo, hi in ends]
+    found: dict[Expr, int] = {
+        v: int(v.lo) for v in variables if isinstance(v, Axis) and isinstance(v.lo, Const)
+    }
+    tied = sorted(_tied(axes, conditions), key=lambda part: prod(int(a.hi) - int(a.lo) for a in part[0]))
+    for own, held in tied:
+        point = _first_point(own, held)
+        if point is None:
+            return None
+        found |= point
+    return found
+
+
+def _tied(axes: Sequence[Axis], conditions: Sequence[Expr]) -> list[tuple[list[Axis], list[Expr]]]:
+    """The axes that conditions tie to each other, with these conditions; those of no axis by themselves."""
+    parts: list[tuple[list[Axis], list[Expr]]] = []
+    for condition in conditions:
+        over = free_axes(condition)
+        met = [part for part in parts if any(among(a, part[0]) for a in over)]
+        left = [part for part in parts if all(part is not own for own in met)]
+        joined = [a for a in axes if among(a, over) or any(among(a, own) for own, _ in met)]
+        parts = [*left, (joined, [c for _, held in met for c in held] + [condition])]
+    return parts
+
+
+def _first_point(axes: Sequence[Axis], conditions: Sequence[Expr]) -> dict[Expr, int] | None:
+    """The first point of ``axes`` at which all ``conditions`` hold."""
+    lows, lengths = [int(a.lo) for a in axes], [int(a.hi) - int(a.lo) for a in axes]
     if prod(lengths) > LARGE_TABLE:
         raise Open
     exact = [quasi_affine(c) for c in conditions]
@@ -159,9 +186,5 @@ def first_of(variables: Sequence[Expr], conditions: Sequence[Expr]) -> dict[Expr
             raise Open
         hits = np.flatnonzero(np.logical_and.reduce([np.broadcast_to(h, numbers.shape) for h in held]))
         if len(hits):
-            others: dict[Expr, int] = {
-                v: int(v.lo) for v in variables if isinstance(v, Axis) and isinstance(v.lo, Const)
-            }
-            others.update((a, int(at[a][hits[0]])) for a in axes)
-            return others
+            return {a: int(at[a][hits[0]]) for a in axes}
     return None
