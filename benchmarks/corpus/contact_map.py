@@ -17,7 +17,7 @@ ABOVE = {
         2.6,
         "differences of positions in small arrays, which are one product; large ones are not held; short lines that stand apart are copied",
     ),
-    "temporaries": (3.4, "the same"),
+    "temporaries": (3.7, "the same"),
     "flops": (1.6, "the same"),
 }
 
