@@ -9,7 +9,7 @@ from itertools import groupby
 
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.graphs import identical
-from jaxte.lang.limits import SHORT_LINE
+from jaxte.lang.limits import LARGE_RESULT
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lower.arrays.binomial import descent, left, restarts
@@ -240,8 +240,8 @@ def _apart_texts(programs: Sequence[Program]) -> tuple[str, ...]:
     sources = (source for p in programs for _, source in _assignments(p.statements))
     kept = [n for n in nodes_below(*sources) if isinstance(n, Kept) and n.how == "apart"]
     if all(is_float(node.dtype) for node in kept):
-        return (_APART.format(own=_ROUNDED, short=SHORT_LINE),)
-    return _APART.format(own="_own(x)", short=SHORT_LINE), _OWN
+        return (_APART.format(own=_ROUNDED, short=LARGE_RESULT // 2),)
+    return _APART.format(own="_own(x)", short=LARGE_RESULT // 2), _OWN
 
 
 def module_text(programs: Sequence[Program], epilogue: str = "", title: str = "") -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lang.limits import SHORT_LINE
+from jaxte.lang.limits import LARGE_RESULT
 from tests.frontends.random_rules import RandomRules, check_rules
 
 FUNCTIONS: dict[str, tuple[Any, Any]] = {
@@ -55,7 +55,7 @@ def read_twice(hlo: str) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_it_is_read_by_the_call_alone(seed: int) -> None:
-    stencil, both, expected, x = program(seed, longer=SHORT_LINE)
+    stencil, both, expected, x = program(seed, longer=LARGE_RESULT)
     assert "v = _apart(" in stencil.source(x)
     compiled = jax.jit(both).lower(x).compile()
     assert 'inlineable="false"' in compiled.as_text() and not read_twice(compiled.as_text())
