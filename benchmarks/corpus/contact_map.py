@@ -14,10 +14,10 @@ SIZES = {
 }
 ABOVE = {
     "bytes": (
-        2.6,
-        "differences of positions in small arrays, which are one product; large ones are not held; short lines that stand apart are copied",
+        2.5,
+        "differences of positions in small arrays, which are one product; large ones are not held",
     ),
-    "temporaries": (3.7, "the same"),
+    "temporaries": (3.4, "the same"),
     "flops": (1.6, "the same"),
 }
 

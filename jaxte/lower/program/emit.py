@@ -38,6 +38,11 @@ def _first(x):
 """
 _APART = """
 def _apart(x):
+    \"\"\"``x`` as by ``_first``, for any reader: XLA may write over an array while it reads it both itself and through a call.\"\"\"
+    return _first({own})
+"""
+_COPIED = """
+def _apart(x):
     \"\"\"``x`` as by ``_first``, for any reader: XLA may write over an array while it reads it both itself and through a call.
 
     A short line is copied by the call: those that do nothing wait for nothing, and XLA hands them to other threads.
@@ -50,6 +55,7 @@ def _apart(x):
 
 _copied = jax.jit(lambda x: {own})
 """
+_AT_ONCE = 8  # calls that wait for nothing which XLA's CPU begins with by itself; from nine on, all go to other threads: leapfrog of 4,000 elements
 _ROUNDED = "lax.reduce_precision(x, jnp.finfo(x.dtype).nexp, jnp.finfo(x.dtype).nmant)"
 _OWN = f"""
 def _own(x):
@@ -238,10 +244,11 @@ def _returned(program: Program) -> str:
 def _apart_texts(programs: Sequence[Program]) -> tuple[str, ...]:
     """The functions by which arrays are kept apart: those of real numbers are rounded to the bits that they have."""
     sources = (source for p in programs for _, source in _assignments(p.statements))
-    kept = [n for n in nodes_below(*sources) if isinstance(n, Kept) and n.how == "apart"]
+    kept = {n for n in nodes_below(*sources) if isinstance(n, Kept) and n.how == "apart"}
+    text = _COPIED if len(kept) > _AT_ONCE else _APART
     if all(is_float(node.dtype) for node in kept):
-        return (_APART.format(own=_ROUNDED, short=LARGE_RESULT // 2),)
-    return _APART.format(own="_own(x)", short=LARGE_RESULT // 2), _OWN
+        return (text.format(own=_ROUNDED, short=LARGE_RESULT // 2),)
+    return text.format(own="_own(x)", short=LARGE_RESULT // 2), _OWN
 
 
 def module_text(programs: Sequence[Program], epilogue: str = "", title: str = "") -> str:

@@ -127,7 +127,7 @@ def test_source_and_explanation_of_tensors_are_of_what_is_evaluated() -> None:
         return te.compute((20,), lambda i: te.sum(x[sum(ks, start=i)], axis=tuple(ks)), "y")
 
     few, many = windows(6), windows(10)
-    assert len(te.source([many])) < 2 * len(te.source([few])) < 5_500
+    assert len(te.source([many])) < 2 * len(te.source([few])) < 5_000
     assert "y_over_k0" in te.explain([many]).forms and "y_over_k0" in te.source([many])
     adjoints = te.differentiate(many, [many.inputs[0]], head=te.placeholder((20,), "float32", "H"))
     assert len(te.source([many, *adjoints])) < 6_000  # which are planned, and know what they were made of

@@ -162,7 +162,7 @@ def test_stencils_read_at_several_places_by_way_of_cheap_ones_are_arrays(
     ours, theirs = (jax.jit(jax.value_and_grad(g)).lower(y).compile() for g in (te.adjoint(f), f))
     counted, expected = (c.cost_analysis() for c in (ours, theirs))
     assert counted["flops"] < most * expected["flops"]
-    assert counted["bytes accessed"] < 0.8 * expected["bytes accessed"]
+    assert counted["bytes accessed"] < 0.75 * expected["bytes accessed"]
     np.testing.assert_allclose(ours(y)[1], theirs(y)[1], rtol=1e-5, atol=1e-5)
 
 
