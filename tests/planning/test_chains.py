@@ -78,7 +78,7 @@ def test_what_reads_a_step_between_reads_the_loop() -> None:
     x = jnp.linspace(-1.0, 1.0, 4)
     assert te.source(rolled, x).count("lax.scan") >= 1
     assert "lax.scan" not in te.source(plain, x)
-    np.testing.assert_allclose(rolled(x), plain(x), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(rolled(x), plain(x), rtol=1e-5, atol=4e-6)  # sums of terms of up to 5
     np.testing.assert_allclose(jax.jacrev(rolled)(x), jax.jacrev(plain)(x), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(jax.jacfwd(rolled)(x), jax.jacrev(plain)(x), rtol=1e-4, atol=1e-5)
 

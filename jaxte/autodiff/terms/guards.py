@@ -221,7 +221,7 @@ def _without_cast(g: Expr) -> Expr:
     )
 
 
-def _is_select(g: Expr) -> bool:
+def _is_select(g: Expr | None) -> TypeGuard[Call]:
     return isinstance(g, Call) and g.op is SELECT
 
 
@@ -246,32 +246,33 @@ def choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | No
 
 def _of_one_axis(condition: Expr, taken: Expr, other: Expr) -> Expr | None:
     """``select(c == 0, 0, select(c == 1, 0, x))`` as ``select(c >= 2, x, 0)``: what a chain of choices by the values of an axis leaves; None where it is none."""
-    if is_zero(taken) is is_zero(other):
+    branch = _only_branch(taken, other)
+    inner = _only_branch(*branch.args[1:]) if _is_select(branch) else None
+    if not _is_select(branch) or inner is None:
         return None
-    inner = other if is_zero(taken) else taken
-    if not (
-        isinstance(inner, Call)
-        and inner.op is SELECT
-        and is_zero(inner.args[1]) is not is_zero(inner.args[2])
-    ):
-        return None
-    outer = values_beside(condition) if is_zero(taken) else values_of(condition)
-    left = (
-        None
-        if outer is None
-        else values_beside(inner.args[0], outer)
-        if is_zero(inner.args[1])
-        else values_of(inner.args[0])
-    )
+    outer = _values(condition, branch is taken)
+    left = None if outer is None else _values(branch.args[0], inner is branch.args[1], outer)
     if outer is None or left is None or outer.axis is not left.axis:
         return None
     both = Values(outer.axis, max(outer.low, left.low), min(outer.high, left.high))
     if both.low > both.high:
         return _NOTHING
-    if both == left and is_zero(inner.args[2]):
-        return inner
+    if both == left and inner is branch.args[1]:
+        return branch
     found = condition_of(both)
-    return None if found is None else guard(found, inner.args[2] if is_zero(inner.args[1]) else inner.args[1])
+    return None if found is None else guard(found, inner)
+
+
+def _only_branch(taken: Expr, other: Expr) -> Expr | None:
+    """The branch that is not zero, where the other one is."""
+    if is_zero(taken) is is_zero(other):
+        return None
+    return other if is_zero(taken) else taken
+
+
+def _values(condition: Expr, holds: bool, within: Values | None = None) -> Values | None:
+    """The values of an axis at which ``condition`` holds, or at which it does not."""
+    return values_of(condition) if holds else values_beside(condition, within)
 
 
 def addends(g: Expr) -> list[Expr]:

@@ -54,7 +54,7 @@ def _places(read: Read) -> list[Expr] | None:
         for own in divisions(index):
             if own.base is not None and len(free_axes(own.number)) > 1 and _is_window(own.number):
                 numbers.setdefault(own.number, set()).add(own.node)
-    digits = {number for number, nodes in numbers.items() if len(nodes) > 1}
+    digits = [number for number, nodes in numbers.items() if len(nodes) > 1]
     if not digits:
         return None
     held = [axis for number in digits for axis in free_axes(number)]

@@ -27,7 +27,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MOST_LAID_OUT
+from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MARGIN, MOST_LAID_OUT
 from jaxte.lang.operators import ABS, ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -160,13 +160,13 @@ def _turns(read: Read, node: Reduce, others: Sequence[Read]) -> bool:
 
 def _bends(read: Read, node: Reduce) -> bool:
     """Whether ``read`` stands at positions of the sum that are held, or reflected, as the halves of a symmetric kernel do: ``w[abs(k - 3), c]``."""
-    if any(map(reads_of, read.indices)) or not all(
-        among(a, node.axes) for i in read.indices if not isinstance(i, Axis) for a in free_axes(i)
-    ):
-        return False
-    return any(
-        isinstance(n, Call) and n.op in (ABS, MAXIMUM, MINIMUM) for i in read.indices for n in postorder(i)
-    )
+    bent = [i for i in read.indices if _is_bent(i)]
+    of_sum = all(among(a, node.axes) for i in bent for a in free_axes(i))
+    return bool(bent) and of_sum and not any(map(reads_of, read.indices))
+
+
+def _is_bent(index: Expr) -> bool:
+    return any(isinstance(n, Call) and n.op in (ABS, MAXIMUM, MINIMUM) for n in postorder(index))
 
 
 def _goes_around(division: Division, node: Reduce) -> bool:
@@ -177,20 +177,20 @@ def _goes_around(division: Division, node: Reduce) -> bool:
 
 def _straight(read: Read, every: int) -> Read | None:
     """``read`` of a copy that is as long as its positions are: the halves of the kernel side by side."""
-    count = prod(map(extent, free_axes(read)))
-    if count * FAR_FEWER > every or count > max(
-        FEW_ELEMENTS, MOST_LAID_OUT * prod(map(extent_of, read.tensor.shape))
-    ):
+    count, sizes = prod(map(extent, free_axes(read))), [extent_of(e) for e in read.tensor.shape]
+    if count * FAR_FEWER > every or count > max(FEW_ELEMENTS, MOST_LAID_OUT * prod(sizes)):
         return None
     tensor, indices = read.tensor, list(read.indices)
     for place, (index, size) in enumerate(zip(read.indices, read.tensor.shape, strict=True)):
-        if not isinstance(index, Axis) and isinstance(size, int):
-            own = piecewise_affine(index, size, fewest=1)
-            if own is None:
-                return None
-            tensor = extended(tensor, place, own)
-            indices[place] = own.position
-    return Read(tensor, indices)
+        if not _is_bent(index):
+            continue
+        own = piecewise_affine(index, size, fewest=1) if isinstance(size, int) else None
+        if own is None:
+            return None
+        tensor, indices[place], sizes[place] = extended(tensor, place, own), own.position, own.extent
+    return (
+        Read(tensor, indices) if prod(sizes) <= MARGIN * count else None
+    )  # not of a table, one row of which is read
 
 
 def _laid_out(read: Read, every: int, name: str) -> Read | None:

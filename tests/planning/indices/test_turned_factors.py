@@ -110,9 +110,28 @@ def flat_topped(x: te.Tensor, w: te.Tensor) -> te.Tensor:
     return te.compute(shape, lambda *i: te.sum(at(*i), axis=[k, c]), "y")
 
 
-@pytest.mark.parametrize("build", [symmetric, flat_topped])
+def turned_over(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """A filter with two halves, whose features are in reverse."""
+    k, c = te.reduce_axis((0, 2 * w.shape[0] - 1), "k"), te.reduce_axis((0, w.shape[1]), "c")
+    at = lambda b, t, o: x[b, t + k, c] * w[te.abs(k - (w.shape[0] - 1)), w.shape[1] - 1 - c, o]  # noqa: E731
+    shape = (x.shape[0], x.shape[1] - 2 * w.shape[0] + 2, w.shape[2])
+    return te.compute(shape, lambda *i: te.sum(at(*i), axis=[k, c]), "y")
+
+
+@pytest.mark.parametrize("build", [symmetric, flat_topped, turned_over])
 def test_a_kernel_of_reflected_or_held_weights_is_laid_out_once(build) -> None:  # type: ignore[no-untyped-def]
     x, w = te.placeholder((2, 40, 4), name="x"), te.placeholder((3, 4, 5), name="w")
     source = te.source(te.function([x, w], build(x, w)))
     assert source.count("conv_general_dilated") == 3 and "gather" not in source and ".at[" not in source
     check_both_passes(build(x, w), np.random.default_rng(0))
+
+
+def test_of_a_table_of_kernels_of_which_one_is_read_no_copy_is_made() -> None:
+    x, w, k = (
+        te.placeholder((2, 400), name="x"),
+        te.placeholder((60, 3), name="w"),
+        te.reduce_axis((0, 5), "k"),
+    )
+    y = te.compute((2, 396), lambda b, t: te.sum(x[b, t + k] * w[7, te.abs(k - 2)], axis=k), "y")
+    assert "w_extended" not in te.source(te.function([x, w], y))
+    check_both_passes(y, np.random.default_rng(0))
