@@ -13,8 +13,8 @@ MOST_PARTS = 64  # terms of a sum, factors of a product, pieces of an index; sli
 LEVELS = 12  # tensors that read one another, products, guards and choices within each other, digits of one read, functions one after the other that are followed, readings until nothing changes
 BEHIND = 100  # tensors, or nodes, behind one factor or condition
 PLACES = 4_000  # nodes of one body, each with its conditions or in each part of an axis
-CASES = 8  # branches, pieces, turns and leaves that one thing is taken apart into, axes, pivots, addends and values: each is looked at by itself
-NESTED = 6  # parts of parts that a choice is taken apart into, and digits of digits: each writes its body once more
+CASES = 8  # branches, pieces, turns and leaves that one thing is taken apart into, axes, pivots, addends, values and steps that one looks back: each is looked at by itself
+NESTED = 6  # parts of parts that a choice is taken apart into, digits of digits, tangents of tangents: each writes its body once more
 ORDERED = 4  # axes all orders, or all subsets, of which are tried
 SEARCHED = 6  # axes or arrays of one sum, all orders or paths of which are tried: 2,700 of so many; of more, what costs least goes first
 POSITIONS = (
@@ -42,7 +42,7 @@ WORTH_A_TENSOR = 6  # operations of what is computed once for several readers
 FEWER = 4  # times fewer elements than points that read them, or than there are: those are computed, once for all, by themselves
 MANY_OPERATIONS = 16  # that are saved for a tensor that is written and read, or for one more loop, or where each position reads a row again
 WORTH_MULTIPLYING = 2**19  # multiplications or operations, below which nothing is to be gained
-NARROW = 16  # rows or columns of matrices that take twice as long as large ones for the same flops
+NARROW = 16  # rows or columns of matrices that take twice as long as large ones for the same flops; blocks have no fewer
 LONG = 128  # positions of an axis, of fewer of which a product over all is as fast as one over a triangle or in blocks
 SMALLEST = 1024  # elements or rows, of fewer of which another program gains nothing
 SMALL_ARRAY = 2**14  # bytes of an array, smaller ones of which are no loop or array more for any gain
@@ -50,7 +50,7 @@ MANY_ELEMENTS = 2**13  # of fewer of which a sum, a softmax, a call or a loop of
 FEW_ELEMENTS = 2**12  # that are computed faster than read, and laid out however few are read
 MOST_HELD = (
     2**23
-)  # bytes of an intermediate: half of a cache; larger ones are computed in tiles, again in each
+)  # bytes of an intermediate, which no machine lacks: half of a cache; larger ones are computed in tiles, again in each, or told
 MOST_KEPT = (
     2**28
 )  # bytes of what is kept for all steps of a loop, or laid out of all windows or as a one-hot matrix
@@ -61,9 +61,7 @@ VECTOR = 8  # positions side by side from which on they are worth being whole ve
 
 FEW = 4  # positions of a sum of products, of what is larger than all it is made from, of a sum in tiles; columns that are summed one by one whatever the sides are: gaussian_sum_4096, soft_rasteriser, contact_map
 FEW_POSITIONS = 8  # a loop over so many costs more to start than to run (product_reduction), and is no product of matrices; beyond, an array is stacked of slices
-LONGEST_UNROLLED = (
-    32  # positions of an axis that overlaps with another one, as slices: max_pool_7_1, conv2d_depthwise
-)
+LONGEST_UNROLLED = 32  # positions of an axis that overlaps with another one, as slices: max_pool_7_1, conv2d_depthwise; plain steps of a loop, one after the other
 MOST_UNROLLED = (
     100  # terms of one sum over several short axes together: the operator correlation, of 9 by 9 positions
 )
@@ -79,6 +77,7 @@ CALLS = (
 
 # --- bands and windows
 
+BLOCK = 64  # positions of a block, at most or at first: longer ones multiply more zeros or hold more; and of a line that is taken apart into rows: shorter ones are narrower than vectors
 MOST_DIAGONALS = (
     128  # diagonals or positions of a kernel, of more of which XLA makes slow code: attention_window_output
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.expr import Axis, Reducer
-from jaxte.lang.limits import FAR_FEWER, WORTH_MULTIPLYING
+from jaxte.lang.limits import FAR_FEWER, MOST_HELD, WORTH_MULTIPLYING
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import Step
 from jaxte.lower.printing.printer import Printer
@@ -211,7 +211,7 @@ class Verdict:
     @property
     def is_large(self) -> bool:
         """Whether what is held is out of proportion to what is read and made, and more than plain JAX holds, or more than a gigabyte."""
-        usual = max(FAR_FEWER * self.needed, SMALL, self.plain)
+        usual = max(FAR_FEWER * self.needed, MOST_HELD, self.plain)
         return self.held > min(LARGE, usual)
 
     def __str__(self) -> str:
@@ -232,7 +232,6 @@ class Verdict:
 
 
 LARGE = 10**9  # bytes that are told of whatever they are for
-SMALL = 10**7  # bytes that no machine lacks
 
 
 @dataclass(frozen=True, slots=True)

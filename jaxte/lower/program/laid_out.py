@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from jaxte.lang import dtypes
+from jaxte.lang.limits import MOST_HELD
 from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lower.arrays.counts import bytes_of, elements
 from jaxte.lower.arrays.elementwise import Apply, Cast, Name
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below, replaced
 from jaxte.lower.arrays.products import Combined, Reduced
 from jaxte.lower.arrays.views import Broadcast, Flip, Index, Pad, Reshape, Tile, View
-from jaxte.lower.code.vocabulary import SMALL, AnyStatement, Choice, Program, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement
 from jaxte.lower.cost.platforms import Platform
 from jaxte.tensors.tensor import Tensor
 
@@ -92,7 +93,7 @@ APART = (
 
 def with_shared(program: Program, beside: Program, facts: Platform) -> Program:
     """``program``, whose verdicts count what it reduces in common with ``beside``, a program in the same computation."""
-    own = [(scope, node) for scope, node in _reduced(program) if _size(node) > SMALL]
+    own = [(scope, node) for scope, node in _reduced(program) if _size(node) > MOST_HELD]
     if not own or not facts.lays_out_sums:
         return program
     written = _written_out(beside, {})
@@ -100,7 +101,7 @@ def with_shared(program: Program, beside: Program, facts: Platform) -> Program:
     both |= {
         t: written[name] for name, t in zip(beside.results, beside.tensors, strict=True) if name in written
     }
-    others = {_whole(node, written) for _, node in _reduced(beside) if _size(node) > SMALL}
+    others = {_whole(node, written) for _, node in _reduced(beside) if _size(node) > MOST_HELD}
     names = _written_out(program, both) if others else {}
     held: Counter[str] = Counter()
     for scope, node in own:

@@ -17,7 +17,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Expr, Reduce, as_expr
 from jaxte.lang.graphs import reached
-from jaxte.lang.limits import FEW, MOST_TERMS, VECTOR
+from jaxte.lang.limits import BLOCK, FEW, MOST_TERMS, VECTOR
 from jaxte.lang.walk import free_axes, postorder, substitute
 from jaxte.lower.arrays.data import INTERPRETER, TRITON
 from jaxte.lower.cost.general import is_contraction
@@ -30,8 +30,6 @@ from jaxte.lower.tiles.sizes import KERNEL, inner_bytes, overlaps, wanted
 from jaxte.lower.tiles.tiling import Tiles
 from jaxte.sets.intervals import known as fixed
 from jaxte.tensors.tensor import Compute, Tensor
-
-_TRIED = 64  # positions of a block while passes are sought
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Pass:
 
     def square(self, limit: float) -> Pass:
         """The same with blocks that are to be computed in tiles of another axis, too, of about as many positions."""
-        return self.of_size(_even(self.extent, min(_TRIED, isqrt(int(limit) // 8))))
+        return self.of_size(_even(self.extent, min(BLOCK, isqrt(int(limit) // 8))))
 
     def with_others(self, other: Pass) -> Pass:
         """The pass that makes what ``other`` makes too.
@@ -106,7 +104,7 @@ def make_pass(
         NoBlock: one of them reads more than a block of what is computed inside.
     """
     results = {m for m, _ in members}
-    blocks = Blocks({*inside, *results}, extent, size or min(_TRIED, -(-extent // 2)), results)
+    blocks = Blocks({*inside, *results}, extent, size or min(BLOCK, -(-extent // 2)), results)
     for member, position in members:
         blocks.block(member, position)
     found = tuple(u for s in sums for u in updates(blocks, s))

@@ -16,7 +16,6 @@ from jaxte.tensors.tensor import Compute, Tensor
 
 FEWEST = 12  # steps that are rather written one after the other
 _MOST_TENSORS = 24  # of a step; a longer way back is no loop that a user wrote
-_MOST_LAGS = 3  # steps that a step looks back
 
 
 @dataclass(frozen=True)
@@ -193,7 +192,7 @@ class _Comparison:
         if not self._inside(last):
             raise Unlike(max(n for n, t in enumerate(read) if t is not last))
         lag = self._steps - 1 - self._owner[last]
-        if lag > _MOST_LAGS:
+        if lag > CASES:
             raise Unlike(self._steps - 2)
         for number in range(self._steps - 1, -1, -1):
             if number - lag > 0 and self._owner.get(read[number]) != number - lag:

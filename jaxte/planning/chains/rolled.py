@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import ordered
-from jaxte.lang.limits import HALVED
+from jaxte.lang.limits import HALVED, LONGEST_UNROLLED
 from jaxte.lang.operators import DIVIDE
 from jaxte.lang.walk import rewrite
 from jaxte.planning.asked import longest_chained
@@ -23,11 +23,6 @@ from jaxte.planning.chains.made import made_of
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
-
-# Steps of sums, products and choices, which XLA fuses in longer runs and compiles in less time: the gradient of 16 took 0.7 to 1.7 times as long written out,
-# that of 48 1.4 to 2.3 times. So do steps whose extents differ, and which all take as long as the largest: 16 of a lattice took 0.4 times as long written out,
-# 48 0.7 times for 10 s less of XLA.
-_FEWEST_PLAIN = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +94,11 @@ def gains(chain: Chain, longest: int) -> bool:
         return False
     largest = 0
     functions = any(_is_function(row[-1]) for rows in chain.rows for row in rows)
-    if chain.length < (FEWEST if functions and not any(own.own for own in extents) else _FEWEST_PLAIN):
+    # Steps of sums, products and choices, which XLA fuses in longer runs and compiles in less time: the gradient of 16 took 0.7 to 1.7 times as long written out,
+    # that of 48 1.4 to 2.3 times. So do steps whose extents differ, and which all take as long as the largest: 16 of a lattice took 0.4 times as long written out,
+    # 48 0.7 times for 10 s less of XLA.
+    is_plain = not functions or any(own.own for own in extents)
+    if chain.length < (LONGEST_UNROLLED + 1 if is_plain else FEWEST):
         return False
     for role, own in zip(chain.roles, extents, strict=True):
         sizes = [e.value for e in own.largest if isinstance(e, Const) and isinstance(e.value, int)]

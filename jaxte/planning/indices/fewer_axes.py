@@ -25,7 +25,7 @@ from jaxte.algebra.sums import operands, operations, value_nodes
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FEWER, HALVED, MOST_LARGER, WORTH_A_TENSOR
+from jaxte.lang.limits import FEWER, HALVED, MOST_LARGER, SMALL_ARRAY, WORTH_A_TENSOR
 from jaxte.lang.walk import free_axes, substitute
 from jaxte.planning.terms import reads_windows
 from jaxte.sets.domain import IntegerSet
@@ -34,8 +34,6 @@ from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute, Tensor
-
-_ALWAYS = 2**16  # bytes that are nothing to any function
 
 
 class FewerAxes(Compute):
@@ -59,7 +57,7 @@ def _parts(tensor: Compute, body: Expr, groups: frozenset[Expr]) -> dict[Expr, E
     """What in ``body``, that of ``tensor``, is an element of a tensor of its own: ``groups``, whatever they compute, and what computes much."""
     found = _candidates(tensor, body, groups)
     guards = guards_of(body, set(found)) if found else {}
-    most = max(_ALWAYS, _bytes(tensor) + sum(map(_bytes, tensor.inputs)))
+    most = max(SMALL_ARRAY, _bytes(tensor) + sum(map(_bytes, tensor.inputs)))
     table: dict[Expr, Expr] = {}
     for node, scope in found.items():
         axes = _as_read(node, scope)

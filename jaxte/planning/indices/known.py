@@ -27,7 +27,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.divisions import Division, divisions
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MARGIN, MOST_LAID_OUT
+from jaxte.lang.limits import FAR_FEWER, FEW_ELEMENTS, MARGIN, MOST_HELD, MOST_LAID_OUT
 from jaxte.lang.operators import ABS, ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
@@ -42,7 +42,6 @@ from jaxte.tensors.copies import extended
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute
 
-_MOST_BYTES = 2**22  # what a program may hold as a constant
 _PLAIN = (ADD, SUBTRACT, MULTIPLY, DIVIDE)
 
 
@@ -97,7 +96,7 @@ def _read(name: str, node: Expr) -> Read | None:
     size = prod(numbers)
     if len(numbers) < len(axes) or any(a.lo is not ZERO for a in axes) or size < FEW_ELEMENTS:
         return None
-    if size * dtypes.width(node.dtype) > _MOST_BYTES or _places(node) < len(axes):
+    if size * dtypes.width(node.dtype) > MOST_HELD or _places(node) < len(axes):
         return None
     own = {a: Axis(a.name, 0, a.hi) for a in axes}
     tensor = Known(name, tuple(own.values()), substitute(node, own))

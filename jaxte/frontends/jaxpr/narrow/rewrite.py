@@ -28,7 +28,7 @@ from jaxte.frontends.jaxpr.narrow.rows import (
     work,
 )
 from jaxte.frontends.jaxpr.taken import calls_itself, tangent_jaxpr
-from jaxte.lang.limits import LARGE_RESULT, MARGIN
+from jaxte.lang.limits import LARGE_RESULT, MARGIN, NESTED
 
 TAKES = frozenset(["slice", "gather"])  # what takes a part, whose own work is none that could be left out
 
@@ -185,7 +185,6 @@ def _parts(steps: Sequence[Step], demand: Demand) -> Iterator[tuple[Any, str]]:
 
 # functions whose tangents are being looked at: a tangent that calls its function says nothing new
 _LOOKED_AT: list[str] = []
-_DEEPEST = 3  # of tangents within tangents, which may go on without end
 
 
 class _Part:
@@ -247,7 +246,7 @@ def _made(step: Step, box: Box, operands: Sequence[Any]) -> Any:
 @narrows("custom_jvp_call", make=_made)
 def _own_tangent(step: Step, box: Box) -> Sequence[Box] | None:
     """What the function needs, where its tangent needs no more, and the same of tangents."""
-    if is_whole(box) or len(_LOOKED_AT) >= _DEEPEST or not _calls_itself(step):
+    if is_whole(box) or len(_LOOKED_AT) >= NESTED or not _calls_itself(step):
         return None
     needed = _own(step, box).needs
     told = [[b] for b in needed]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from string import ascii_letters, ascii_uppercase
 
 from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.lang.limits import MARGIN
+from jaxte.lang.limits import BLOCK, MARGIN, NARROW
 from jaxte.lower.arrays.loops import Each, Joined, Stacked, Total, loop
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import Pad
@@ -43,10 +43,6 @@ from jaxte.lower.forms.band.spec import (
 )
 
 Assign = Callable[[Node], Node]
-_LARGEST, _SMALLEST = (
-    64,
-    16,
-)  # rows of a block: larger ones multiply more zeros, smaller ones are slow products
 _RESERVED = "nijwms"  # blocks, rows, columns, diagonals, spans and remainders of the band that is skewed
 _SPARE = "rzyxtuv" + ascii_letters
 _LOOPS = "pqrstuvz" + ascii_uppercase
@@ -89,8 +85,8 @@ def blocks_of(band: Band) -> Blocks:
     """Blocks about as long as the window, so that at least a third of each product is band; a single one if that is not much more."""
     rows = -(-band.rows // band.remainders)
     single = Blocks(rows, 1, 1, band.stride * (rows - 1) + band.window, band.stride, band.remainders)
-    size = _SMALLEST
-    while size < min(_LARGEST, (band.window - 1) // band.stride, rows):
+    size = NARROW
+    while size < min(BLOCK, (band.window - 1) // band.stride, rows):
         size *= 2
     size = min(size, rows)
     across = band.stride * size

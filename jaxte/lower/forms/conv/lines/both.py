@@ -17,15 +17,13 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.limits import NARROW
+from jaxte.lang.limits import BLOCK, NARROW
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.lettered_array import einsum
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.lines.blocks import lines_of, matrix
 from jaxte.lower.forms.conv.lines.toeplitz import LHS, Line, ToeplitzSpec, axes_in
-
-_SHORTEST = 64  # positions of the result and of the kernel, below which rows are narrower than vectors
 
 
 @dataclass(frozen=True)
@@ -64,8 +62,8 @@ def two_matrices_of(spec: ToeplitzSpec) -> TwoMatrices | Refusal:
     if isinstance(lines, Refusal):
         return lines
     short, line = lines
-    if min(short.extent, line.extent) < _SHORTEST:
-        return Refusal(f"its lines have fewer than {_SHORTEST} elements")
+    if min(short.extent, line.extent) < BLOCK:
+        return Refusal(f"its lines have fewer than {BLOCK} elements")
     sizes = (1 << n for n in range(2, short.extent.bit_length()))
     return min((_in_rows(spec, short, line, size) for size in sizes), key=lambda own: own.copied)
 
