@@ -80,6 +80,21 @@ def vmapped_roll(u: Any) -> Any:
     return jax.vmap(lambda s: jnp.roll(u, s, 1))(jnp.arange(4))
 
 
+def both_ways(u: Any) -> Any:
+    return jax.vmap(lambda s: jnp.roll(u, s, 1))(jnp.arange(-4, 5)).mean(0)
+
+
+def around_a_point(u: Any) -> Any:
+    near = jnp.arange(-1, 2)
+    return jax.vmap(lambda m: jax.vmap(lambda n: jnp.roll(u, (m, n), (0, 1)))(near))(near).mean((0, 1))
+
+
+def each_by_its_own(f: Any) -> Any:
+    """Planes of a lattice gas, each moved by its own velocity."""
+    x, y = jnp.array([0, 1, 0, -1, 1]), jnp.array([0, 0, 1, 1, -1])
+    return jax.vmap(lambda own, a, b: jnp.roll(own, (a, b), (0, 1)))(f, x, y).sum(0)
+
+
 def one_feature(u: Any) -> Any:
     k = np.float32([[0, 1, 0], [1, -4, 1], [0, 1, 0]])[None, None]
     return lax.conv_general_dilated(jnp.pad(u, 1, mode="wrap")[None, None], k, (1, 1), "VALID")[0, 0]
@@ -112,6 +127,9 @@ RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "products with a few numbers between shifts": (lambda u: rolled(u, jnp.eye(3) - 0.5), (64, 64)),
     "saturated differences along two axes": (along_two_axes, (256, 256)),
     "rolls by known shifts under vmap": (lambda u: vmapped_roll(u) * u, (64, 64)),
+    "rolls by shifts of both signs under vmap": (both_ways, (64, 64)),
+    "rolls along two axes by shifts of both signs": (around_a_point, (64, 64)),
+    "planes that are rolled by known shifts, each by its own": (each_by_its_own, (5, 128, 128)),
     "a convolution of one feature": (one_feature, (64, 64)),
 }
 KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
@@ -157,6 +175,50 @@ def test_stencils_between_ends_of_the_array_in_a_loop(mode: str) -> None:
     ours, theirs = (jax.jit(jax.grad(f)).lower(u).compile() for f in (te.adjoint(stepped), stepped))
     assert 3 * ours.cost_analysis()["bytes accessed"] < 2 * theirs.cost_analysis()["bytes accessed"]
     np.testing.assert_allclose(ours(u), theirs(u), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"), [(both_ways, (16, 128)), (around_a_point, (32, 64)), (each_by_its_own, (5, 128, 64))]
+)
+def test_rolls_by_known_shifts(
+    f: Callable[[Any], Any], shape: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    """They are reads and slices: no gather forward, no scatter backward, and the same values."""
+    u = jnp.asarray(rng.normal(size=shape), "float32")
+
+    def loss(u: Any) -> Any:
+        return jnp.sum(jnp.tanh(f(u)))
+
+    text = jax.jit(te.value_and_grad(loss)).lower(u).as_text()
+    assert "gather" not in text and "scatter" not in text
+    report = te.explain(te.adjoint(loss), u)
+    assert any(line.where.startswith("test_gains.py") for line in report.regions[0].lines), report
+    for ours, theirs in zip(te.value_and_grad(loss)(u), jax.value_and_grad(loss)(u), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_known_parts_of_a_padded_array_in_both_orders(rng: np.random.Generator) -> None:
+    """Few large parts at positions that follow nothing: two dimensions of parts, in front of and behind what they are parts of."""
+    starts = np.array([[3, 0, 7], [1, 1, 9]])
+
+    def parts(x: Any) -> Any:
+        taken = jax.vmap(jax.vmap(lambda s: jax.lax.dynamic_slice_in_dim(x, s, 1024), 0, -1))(
+            jnp.asarray(starts)
+        )
+        return taken * jnp.arange(1.0, 7.0).reshape(2, 1, 1, 3)
+
+    x = jnp.asarray(rng.normal(size=(1034, 8)), "float32")
+    expected = np.stack([np.stack([x[s : s + 1024] for s in row], -1) for row in starts])
+    expected *= np.arange(1.0, 7.0).reshape(2, 1, 1, 3)
+    weights = jnp.asarray(rng.normal(size=expected.shape), "float32")
+
+    def loss(x: Any) -> Any:
+        return jnp.sum(jnp.sin(parts(x)) * weights)
+
+    text = jax.jit(te.grad(loss)).lower(x).as_text()
+    assert "gather" not in text and "scatter" not in text
+    np.testing.assert_allclose(jax.jit(te.adjoint(parts))(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(te.grad(loss)(x), jax.grad(loss)(x), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -16,7 +16,7 @@ from jaxte.bridge.price.programs import amounts_of, with_gradient
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.convolutions import runs_well_in_loops
-from jaxte.frontends.jaxpr.gains.gains import MOVES, reads_small_table
+from jaxte.frontends.jaxpr.gains.gains import MOVES, keeps, reads_small_table
 from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.frontends.jaxpr.gains.worth import levels
 from jaxte.frontends.jaxpr.plan.items import Plan, Priced
@@ -203,7 +203,9 @@ def _steps_within(loop: Step, policy: Policy) -> int | None:
 
 def _is_done_well(step: Step, moves: Set[Slot]) -> bool:
     """Whether a step of a loop is a product, for which loops have rules of their own, or a convolution whose kernel is the same in all turns."""
-    return step.name == "dot_general" or (runs_well_in_loops(step) and step.inputs[1] not in moves)
+    return (step.name == "dot_general" and bool(keeps(step))) or (
+        runs_well_in_loops(step) and step.inputs[1] not in moves
+    )
 
 
 def _has_price(step: Step) -> bool:

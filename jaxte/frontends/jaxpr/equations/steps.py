@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.extend import source_info_util
 from jax.extend.core import Literal
 
 from jaxte.bridge.jaxprs import GROUPS, literal_array
@@ -65,12 +66,14 @@ class Step:
         inputs: what it reads.
         outputs: what it makes.
         label: name of what it makes.
+        calls: those that it is in, the outermost first.
     """
 
     eqn: Any
     inputs: tuple[Slot, ...]
     outputs: tuple[Slot, ...]
     label: str
+    calls: tuple[Any, ...] = ()
 
     @cached_property
     def name(self) -> str:
@@ -84,6 +87,12 @@ class Step:
     def has_symbols(self) -> bool:
         """Whether an array that it reads or makes has a size that is a symbol of ``jax.export``."""
         return any(map(is_symbolic, map(_aval, (*self.inputs, *self.outputs))))
+
+    @property
+    def place(self) -> Any:
+        """The equation that stands in the user's source: this one, or else the call around it, since functions of JAX hide what they are made of."""
+        around = (self.eqn, *reversed(self.calls))
+        return next((e for e in around if source_info_util.summarize(e.source_info)), self.eqn)
 
     @property
     def reads_linearly(self) -> bool:
@@ -143,7 +152,9 @@ def slot_of(atom: Any, slots: Mapping[Any, Slot]) -> Slot:
     return slots[atom]
 
 
-def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step]:
+def _steps(
+    eqn: Any, slots: dict[Any, Slot], label: str | None, calls: tuple[Any, ...] = ()
+) -> Iterator[Step]:
     inputs = tuple([slot_of(a, slots) for a in eqn.invars])
     name = eqn.primitive.name
     inner = grouped(eqn)
@@ -155,7 +166,7 @@ def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step
         }
         own |= dict(zip(inner.jaxpr.invars, inputs, strict=True))
         for inside in inner.jaxpr.eqns:
-            yield from _steps(inside, own, _label(eqn) or label)
+            yield from _steps(inside, own, _label(eqn) or label, (*calls, eqn))
         for outer, result in zip(eqn.outvars, inner.jaxpr.outvars, strict=True):
             slots[outer] = slot_of(result, own)
         return
@@ -163,7 +174,7 @@ def _steps(eqn: Any, slots: dict[Any, Slot], label: str | None) -> Iterator[Step
     if name == "platform_index":
         slots[eqn.outvars[0]] = outputs[0]
         return
-    step = Step(eqn, inputs, outputs, label or name.replace("_p", ""))
+    step = Step(eqn, inputs, outputs, label or name.replace("_p", ""), calls)
     known = [slot.known for slot in inputs]
     unknown = any(map(is_, known, repeat(None)))
     values = [None] * len(outputs) if unknown else folded(eqn, known)

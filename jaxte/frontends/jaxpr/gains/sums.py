@@ -253,11 +253,13 @@ _VIEWS = (
 
 
 def reduces_shifts(step: Step) -> bool:
-    """Whether ``step`` reduces along a stack of functions of slices of one array, of which it is the only reader."""
+    """Whether ``step`` reduces along a stack of functions of slices of one array, of which it is the only reader, or the parts of one that are gathered."""
     if step.name not in _REDUCTIONS:
         return False
     (slot,) = step.inputs
     stack = slot.origin
+    if stack is not None and stack.name == "gather":
+        return _gathers_along(stack, step.eqn.params["axes"])
     if stack is None or stack.name not in ("stack", "concatenate") or len(slot.readers) > 1:
         return False
     params = stack.eqn.params
@@ -270,6 +272,12 @@ def reduces_shifts(step: Step) -> bool:
     sources = [_sources(part) for part in stack.inputs]
     shared = set(sources[0]).intersection(*sources)
     return any(2 * sum(own[source] for own in sources) > len(sources) for source in shared)
+
+
+def _gathers_along(gather: Step, axes: Sequence[int]) -> bool:
+    """Whether the parts that a gather takes at known positions lie side by side along one of ``axes``."""
+    offsets = gather.eqn.params["dimension_numbers"].offset_dims
+    return gather.inputs[1].known is not None and any(d not in offsets for d in axes)
 
 
 def is_view(slot: Slot, of: Slot) -> bool:

@@ -24,6 +24,7 @@ from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
 from jaxte.frontends.jaxpr.narrow.bands import banded
 from jaxte.frontends.jaxpr.narrow.pairs import NO_MASKS, Known, Masks, given_to, masks_of_body
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
+from jaxte.frontends.jaxpr.narrow.sliced import sliced
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
 from jaxte.frontends.jaxpr.plan.build import Builder
@@ -166,6 +167,7 @@ class Planner:
         apart = narrows and not divided
         # Bands of different widths in one jaxpr are few.
         asked: list[tuple[Callable[..., Instead | None], int]] = [
+            (sliced, int(apart)),
             (partial(banded, masks=masks, facts=NO_OPTIONS.policy().facts), CASES if apart else 0),
             (partial(guarded, same=same), int(self.safe and not divided)),
             (narrowed, int(apart)),

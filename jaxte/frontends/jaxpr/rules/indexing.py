@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.values.positions import decided, positions_in, quotient
+from jaxte.frontends.jaxpr.values.positions import decided, period_along, positions_in, quotient
 from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, Expr, as_expr, call
@@ -46,7 +46,8 @@ def _gather(site: Site, x: Value, indices: Value) -> Value:
         for d, own in zip(window, numbers.offset_dims, strict=True):
             index[d] = i[own]
         for component, d in enumerate(numbers.start_index_map):
-            start = positions_in(starts[..., component], [i[b] for b in batch], x.shape[d])
+            at, period = [i[b] for b in batch], period_along(x.body, x.axes[d])
+            start = positions_in(starts[..., component], at, x.shape[d], period)
             if start is None:
                 raise Unraised("positions that follow no index expression")
             index[d] = start + index[d]

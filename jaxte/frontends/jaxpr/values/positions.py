@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from math import lcm
 from operator import is_
 from typing import Any
 
 import numpy as np
 
-from jaxte.lang.divisions import Division, Quotient, division
+from jaxte.lang.divisions import Division, Quotient, Remainder, division
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Expr, Read, Reduce, as_expr
 from jaxte.lang.limits import TABLE
@@ -102,11 +103,27 @@ def _rebuilt(node: Expr, children: list[Expr]) -> Expr:
     return decided(node.rebuild(children))
 
 
-def positions_in(array: Any, i: Sequence[Any], extent: int) -> Expr | None:
+def period_along(body: Expr, axis: Axis) -> int | None:
+    """After how many positions of ``axis`` the elements ``body`` are the same again, as those of an array beside itself are; None where nothing says so."""
+    periods: set[int] = set()
+    bare: dict[Expr, bool] = {}
+    for node in postorder(body):
+        bare[node] = node is axis or any(bare[child] for child in node.children)
+        match division(node):
+            case Remainder(number, int() as base) if bare[number]:
+                whole = linear(number)
+                if whole.coefficient(axis) and not any(bare[a] for a in whole.terms if a is not axis):
+                    periods.add(base)
+                    bare[node] = False
+    return lcm(*periods) if periods and not bare[body] else None
+
+
+def positions_in(array: Any, i: Sequence[Any], extent: int, period: int | None = None) -> Expr | None:
     """An index expression of ``i`` whose values are those of the integer ``array``, positions in an axis of ``extent``.
 
     Tried are ``c + sum of a_d * i_d``, the same modulo ``extent`` and other periods, divided by a number, and held at both ends; each is
-    compared with the whole array, so that what is returned is right.
+    compared with the whole array, so that what is returned is right. Where the elements of the axis have a ``period``, so may the positions, which
+    then are outside of the axis too.
     """
     values = np.asarray(array, dtype=np.int64)
     if values.size == 0 or values.size > TABLE:
@@ -119,6 +136,8 @@ def positions_in(array: Any, i: Sequence[Any], extent: int) -> Expr | None:
             return index
         if extent > 1 and np.array_equal(np.broadcast_to(form % extent, values.shape), values):
             return remainder(index, extent)
+        if period is not None and not np.any((form - values) % period):
+            return index
         if np.array_equal(np.broadcast_to(np.clip(form, 0, extent - 1), values.shape), values):
             return clamped(index, 0, extent - 1)
     return _divided_positions(values, i, extent)
