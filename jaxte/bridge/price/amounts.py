@@ -86,7 +86,7 @@ def _kind(own: Operation, tested: bool) -> str:
 
 
 def _reduced(own: Operation) -> Amounts:
-    """What the routine for reductions does: it takes runs of what is reduced side by side, or of what is kept, and long ones of the latter badly."""
+    """What the routine for reductions does: it takes runs of what is reduced side by side, or of what is kept, and badly a long one of all that is."""
     shape, axes = own.inputs[0].shape, own.params["axes"]
     rank = len(shape)
     along = rank - 1 in axes
@@ -95,7 +95,7 @@ def _reduced(own: Operation) -> Amounts:
         at -= 1
         run *= shape[at]
     size = float(own.inputs[0].size)
-    wide = not along and run > SIZES.wide
+    wide = not along and run > SIZES.wide and run == own.made.size
     return {"wide" if wide else "reduced": size, "run": size / max(1, run), "start": _STARTS}
 
 

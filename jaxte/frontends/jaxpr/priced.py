@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from jaxte.bridge.calls.options import NO_OPTIONS
-from jaxte.bridge.jaxprs import GROUPS
+from jaxte.bridge.jaxprs import GROUPS, scan_counts
 from jaxte.bridge.price.amounts import Amounts, seconds
 from jaxte.bridge.price.programs import amounts_of, with_gradient
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, needed, slot_of
@@ -189,7 +189,8 @@ def _steps_within(loop: Step, policy: Policy) -> int | None:
     what it takes to start loops is known least.
     """
     body, paces = loop.eqn.params["jaxpr"], policy.facts.paces
-    read = slots, found = steps_of(body)
+    known = {n: slot.known for n, slot in enumerate(loop.inputs[: scan_counts(loop.eqn.params)[0]])}
+    read = slots, found = steps_of(body, {n: value for n, value in known.items() if value is not None})
     given = frozenset(n for n, slot in enumerate(loop.inputs) if slot.known is None)
     moves = {slots[v] for v in moving(body.jaxpr, given) or () if v in slots}
     if any(_is_done_well(step, moves) for _, steps in found for step in steps):

@@ -14,32 +14,39 @@ Reducing calls of ``jnp``, and those of what is computed of slices: energies of 
 
 XLA on the CPU hands a reduction of float32 numbers, and what is computed for it, to a library of kernels. These take whole arrays: each slice is copied
 before. An array of what is reduced is one in place of several, written in vectors: 1.6 to 6 times as fast, 10 times for the variation of
-an image of 2,048 x 2,048.
+an image of 2,048 x 2,048. Where all that is kept lies side by side and is more than the library's blocks, it takes 8 ns for each element: rows are added one by one,
+0.1 ms for 5 (9 x 65,536), and many of them are a product with ones, 1.3 ms for 23 (256 x 20,000).
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 from jaxte.algebra.product import Factor
-from jaxte.lang.expr import Axis, Expr
+from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.lang.graphs import among, ordered
-from jaxte.lang.limits import LARGE_RESULT, SMALL_ARRAY
+from jaxte.lang.limits import LARGE_RESULT, MOST_TERMS, SMALL_ARRAY
 from jaxte.lang.operators import ADD, Op
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.counts import bytes_of
-from jaxte.lower.arrays.elementwise import Apply, Kept, Name
+from jaxte.lower.arrays.elementwise import Apply, Full, Kept, Name, Number
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.products import Reduced
+from jaxte.lower.arrays.products import Einsum, Reduced
 from jaxte.lower.arrays.views import ALL, Broadcast, Index, Pad, Roll, Tile, View
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.paces import SIZES
 from jaxte.lower.cost.work import points
 from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Tensor
+
+_ADDED = ("float32", "float64")  # numbers of fewer bits are added in more
 
 
 def column_of(
@@ -127,10 +134,28 @@ def reduced_call(
     facts = body.policy.facts
     if facts.copies_reduced_slices and not body.in_tiles and is_of_slices(value.code, body.written):
         value = replace(value, code=Kept(value.code, "apart"))
-    node = Reduced(function, value.code, axes if left else None, dtype if widened else "", start)
+    node = None if function != "sum" else _of_wide_rows(body, value, axes, dtype)
+    node = node or Reduced(function, value.code, axes if left else None, dtype if widened else "", start)
     result = Value(node, left, (dtype, False))
     result = body.in_order(result, scope)
     return body.cast(result, dtype) if value.dtype == dtype else body.cast(result, dtype, always=True)
+
+
+def _of_wide_rows(body: Body, value: Value, axes: tuple[int, ...], dtype: str) -> Node | None:
+    """The sum of rows that are too wide for the library, of which all elements lie side by side; None of others."""
+    extents = [known(e) or 0 for e in value.code.shape]
+    count, wide = prod(extents[: len(axes)]), prod(extents[len(axes) :])
+    if not body.policy.facts.copies_reduced_slices or body.in_tiles or axes != tuple(range(len(axes))):
+        return None
+    if dtype not in _ADDED or value.dtype != dtype or count < 2 or wide <= SIZES.wide:
+        return None
+    if len(axes) == 1 and count <= MOST_TERMS:
+        array, rest = body.named(value).code, (ALL,) * (len(extents) - 1)
+        rows: list[Node] = [View(array, Index((as_expr(n), *rest))) for n in range(count)]
+        return functools.reduce(lambda total, row: Apply(ADD, (total, row)), rows)
+    letters = "abcdefghijklmnopqrstuvwxyz"[: len(extents)]
+    ones = Full(value.code.shape[: len(axes)], Number(1), dtype)
+    return Einsum(f"{letters[: len(axes)]},{letters}->{letters[len(axes) :]}", (ones, value.code))
 
 
 def is_of_slices(node: Node, written: Mapping[Node, str]) -> bool:

@@ -28,10 +28,10 @@ from jaxte.frontends.jaxpr.narrow.ends import (
     repeated_by,
 )
 from jaxte.frontends.jaxpr.narrow.pairs import (
-    NO_MASKS,
+    NOTHING_GIVEN,
     Blocks,
+    Given,
     Known,
-    Masks,
     Roles,
     candidates,
     given_to,
@@ -50,15 +50,15 @@ def banded(
     closed: Any,
     steps: Sequence[Step],
     slots: Mapping[Any, Slot],
-    masks: Masks = NO_MASKS,
+    given: Given = NOTHING_GIVEN,
     facts: Platform = CPU,
 ) -> Instead | None:
     """``closed``, whose equations are ``steps``, with what a known band takes of all pairs only; None where there is no such band.
 
-    Some arguments may be known to be ``masks``. Where the platform keeps all pairs on its chip, they stay as they are.
+    Some arguments may be ``given``. Where the platform keeps all pairs on its chip, they stay as they are.
     """
     jaxpr = closed.jaxpr
-    known = Known(steps, given_to(closed, slots, masks))
+    known = Known(steps, given_to(closed, slots, given))
     results = [slot_of(v, slots) for v in jaxpr.outvars]
     # wide blocks hold narrow bands too, which gain more in blocks of their own
     for blocks, turned in sorted(candidates(steps, known), key=lambda own: own[0].width):

@@ -127,9 +127,9 @@ def blocks_of(mask: np.ndarray) -> Blocks | None:
     return best
 
 
-Masks = Mapping[int, np.ndarray]
-"""Known masks of pairs, by the numbers of the arguments that they are."""
-NO_MASKS: Masks = {}
+Given = Mapping[int, np.ndarray]
+"""Known arrays, masks of pairs among them, by the numbers of the arguments that they are."""
+NOTHING_GIVEN: Given = {}
 _AGAIN = ("remat", "remat2", "checkpoint")
 
 
@@ -176,21 +176,24 @@ class Known:
         return self._values.get(slot) if slot.known is None else np.asarray(slot.known)
 
 
-def given_to(closed: Any, slots: Mapping[Any, Slot], masks: Masks) -> dict[Slot, Any]:
+def given_to(closed: Any, slots: Mapping[Any, Slot], given: Given) -> dict[Slot, Any]:
     """The arrays of a jaxpr that are there when it is planned."""
     consts = zip(closed.jaxpr.constvars, closed.consts, strict=True)
-    return {slots[v]: c for v, c in consts} | {slots[closed.jaxpr.invars[n]]: m for n, m in masks.items()}
+    return {slots[v]: c for v, c in consts} | {slots[closed.jaxpr.invars[n]]: a for n, a in given.items()}
 
 
-def masks_of_body(eqn: Any, steps: Sequence[Step], known: Known) -> Masks:
-    """The masks among the arguments of the body of ``eqn`` that are the same in each step of a loop, or of what is computed again."""
+def given_to_body(eqn: Any, steps: Sequence[Step], known: Known) -> Given:
+    """The known arguments of the body of ``eqn`` that are the same in each step of a loop, or of what is computed again: what is known where the
+    loop stands, and large masks of pairs, which are computed for this.
+    """
     name = eqn.primitive.name
     if len(steps) != 1 or (name != "scan" and name not in _AGAIN):
-        return NO_MASKS
+        return NOTHING_GIVEN
     inputs = steps[0].inputs[: scan_counts(eqn.params)[0] if name == "scan" else None]
     masks = {n: slot for n, slot in enumerate(inputs) if slot.dtype == "bool" and known.has(slot)}
     found = {n: known.value(slot) for n, slot in masks.items() if pair_of(slot) is not None}
-    return {n: value for n, value in found.items() if value is not None}
+    there = {n: slot.known for n, slot in enumerate(inputs) if slot.known is not None}
+    return there | {n: value for n, value in found.items() if value is not None}
 
 
 def candidates(steps: Sequence[Step], known: Known) -> Iterator[tuple[Blocks, bool]]:

@@ -22,7 +22,7 @@ from jaxte.frontends.jaxpr.guards.rewrite import guarded
 from jaxte.frontends.jaxpr.loops.budget import within
 from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
 from jaxte.frontends.jaxpr.narrow.bands import banded
-from jaxte.frontends.jaxpr.narrow.pairs import NO_MASKS, Known, Masks, given_to, masks_of_body
+from jaxte.frontends.jaxpr.narrow.pairs import NOTHING_GIVEN, Given, Known, given_to, given_to_body
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.narrow.sliced import sliced
 from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
@@ -84,34 +84,34 @@ class Planner:
         wanted: Wanted = None,
         divided: bool = False,
         looped: bool = False,
-        masks: Masks = NO_MASKS,
+        given: Given = NOTHING_GIVEN,
         same: int = 0,
     ) -> Plan:
         """The plan of a closed jaxpr; regions are derived by the arguments in ``wanted``, and by others when asked for.
 
         What is ``divided`` over devices by a ``jax.shard_map`` is not rewritten before: its axes have names only there. What is ``looped``
-        runs in each turn of a loop, where XLA does some primitives in other ways, and the first ``same`` arguments are the same in all of them. Of some
-        arguments it may be known that they are ``masks``.
+        runs in each turn of a loop, where XLA does some primitives in other ways, and the first ``same`` arguments are the same in all of them. Some arguments
+        may be ``given``: it is known what they hold.
         """
-        key = id(closed), wanted, looped, same, tuple((n, hash(mask.tobytes())) for n, mask in masks.items())
+        key = id(closed), wanted, looped, same, tuple((n, hash(a.tobytes())) for n, a in given.items())
         found = self._made.get(key)
         if found is None:
             number, self._seen = self._seen, self._seen + 1
             with BUILDING:
-                found = closed, self._plan(closed, number, wanted, divided, looped, masks, same)
+                found = closed, self._plan(closed, number, wanted, divided, looped, given, same)
             self._made[key] = found
         return found[1]
 
     def _plan(
-        self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool, masks: Masks, same: int
+        self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool, given: Given, same: int
     ) -> Plan:
-        instead, closed, slots, found = self._rewritten(closed, divided, wanted, masks, same)
+        instead, closed, slots, found = self._rewritten(closed, divided, wanted, given, same)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left, looped)
         moves = moving(jaxpr, wanted)
         steps = [step for _, own in found for step in own]
-        known = Known(steps, given_to(closed, slots, masks))
+        known = Known(steps, given_to(closed, slots, given))
         inner = {
             e.index: made
             for e in listed
@@ -137,22 +137,22 @@ class Planner:
         items = list(ordered(listed, regions, inner, numbers))
         return Plan(items, _kept(listed, regions), instead=instead)
 
-    def read(self, closed: Any) -> Read:
+    def read(self, closed: Any, given: Given = NOTHING_GIVEN) -> Read:
         """The arrays and equations of a jaxpr; those of the first one, in which bodies are, are kept."""
         if self._first is None:
             self._first = closed, steps_of(closed)
         own, found = self._first
-        return found if own is closed else steps_of(closed)
+        return found if own is closed else steps_of(closed, given)
 
     def _rewritten(
-        self, closed: Any, divided: bool, wanted: Wanted, masks: Masks, same: int
+        self, closed: Any, divided: bool, wanted: Wanted, given: Given, same: int
     ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
         """What stands in place of ``closed``, with its arrays and its equations."""
-        slots, found = self.read(closed)
+        slots, found = self.read(closed, given)
         instead = bounded_whiles(closed, slots, wanted)
         if instead is not None:
             closed = instead.closed
-            slots, found = steps_of(closed)
+            slots, found = steps_of(closed, given)
         with_symbols = any(step.has_symbols for _, steps in found for step in steps)
         narrows = self.choice is not Choice.NOTHING and not with_symbols
         if narrows and not divided:
@@ -163,12 +163,12 @@ class Planner:
             instead = instead if kept is None else kept.after(instead)
         if instead is not None:
             closed = instead.closed
-            slots, found = steps_of(closed)
+            slots, found = steps_of(closed, given)
         apart = narrows and not divided
         # Bands of different widths in one jaxpr are few.
         asked: list[tuple[Callable[..., Instead | None], int]] = [
             (sliced, int(apart)),
-            (partial(banded, masks=masks, facts=NO_OPTIONS.policy().facts), CASES if apart else 0),
+            (partial(banded, given=given, facts=NO_OPTIONS.policy().facts), CASES if apart else 0),
             (partial(guarded, same=same), int(self.safe and not divided)),
             (narrowed, int(apart)),
         ]
@@ -178,7 +178,7 @@ class Planner:
                 if other is None:
                     break
                 instead, closed = other.after(instead), other.closed
-                slots, found = steps_of(closed)
+                slots, found = steps_of(closed, given)
         return instead, closed, slots, found
 
     def _bodies(
@@ -202,10 +202,10 @@ class Planner:
         wanted = wanted_of_bodies(entry.eqn, bodies, moves)
         divided = divided or entry.eqn.primitive.name == "shard_map"
         looped = looped or entry.eqn.primitive.name in LOOPS
-        masks = masks_of_body(entry.eqn, entry.steps, known)
+        given = given_to_body(entry.eqn, entry.steps, known)
         same = scan_counts(entry.eqn.params)[0] if entry.eqn.primitive.name == "scan" else 0
         plans = tuple(
-            self.plan(body, own, divided, looped, masks, same)
+            self.plan(body, own, divided, looped, given, same)
             for body, own in zip(bodies, wanted, strict=True)
         )
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
@@ -232,10 +232,10 @@ Read = tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]
 """The arrays of a jaxpr, and its equations with their steps."""
 
 
-def steps_of(closed: Any) -> Read:
-    """The arrays of a jaxpr, and its equations with the steps that they are made of."""
+def steps_of(closed: Any, given: Given = NOTHING_GIVEN) -> Read:
+    """The arrays of a jaxpr, and its equations with the steps that they are made of; some arguments may be ``given``."""
     jaxpr = closed.jaxpr
-    slots = {v: Slot(v.aval) for v in jaxpr.invars}
+    slots = {v: Slot(v.aval, known_array(given.get(n))) for n, v in enumerate(jaxpr.invars)}
     slots |= {v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)}
     return slots, list(flat(jaxpr.eqns, slots))
 
