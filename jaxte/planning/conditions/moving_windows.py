@@ -3,9 +3,11 @@
     sum over k of x[b, k] where i - 50 < k and k <= i        is   sum over r of x[b, i - 49 + r], r in [0, 50), where it is inside
     max over k of x[b, k] where abs(k - 3 * i) <= 2          is   max over r of x[b, 3 * i - 2 + r], r in [0, 5)
     sum over i, k of f(x[i], x[k]) where i < k and k < i + 9 is   sum over i, r of f(x[i], x[i + 1 + r]), r in [0, 8), where it is inside
+    sum over t of x[t, i - 64 * t] where t steps of 64 are within 128 of i
+                                                             is   sum over r of x[i // 64 - r, 64 * r + i % 64], r in [0, 2), where it is inside
 
-As it is written the reduction visits all points, or is a mask over the result and what is reduced. Where an operand has a value for each point of
-both (a matrix of scores) the sum is a product under a mask, and stays.
+As it is written the reduction visits all points, or is a mask over the result and what is reduced. Where an operand would be read along a diagonal of
+its positions (a matrix of scores) the sum is a product under a mask, and stays.
 
 Sums under conditions, with what they are multiplied by: what a term of a sum is, read through tensors that are such sums.
 
@@ -16,17 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
 from jaxte.algebra.sums import Signed
+from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.limits import HALVED
 from jaxte.lang.operators import GREATER_EQUAL, LESS, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.sets.affine import Linear, from_linear, linear
-from jaxte.sets.conditions import halves, limit_of, positive, prune
+from jaxte.sets.conditions import halves, positive, prune
 from jaxte.sets.digits import straightened
-from jaxte.sets.index_forms import is_index
+from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute, Tensor
@@ -43,20 +47,32 @@ def with_windows(node: Reduce) -> Reduce:
     return node
 
 
+@dataclass(frozen=True)
+class _Window:
+    """Where an axis is, ``at``, by its distance ``own`` from what its bounds move with.
+
+    Attributes:
+        width: how many distances there are.
+        met: the conditions that hold at all of these places.
+    """
+
+    own: Axis
+    width: int
+    at: Expr
+    met: frozenset[Expr]
+
+
 def _windowed(node: Reduce, axis: Axis) -> Reduce | None:
     """``node`` with a window in place of ``axis``."""
     conditions = [part for c in conjuncts(node.where) for part in halves(c)]
     extent = known(axis.extent)
-    bounds = next(_bounds(conditions, axis), None)
-    if bounds is None or extent is None:
+    window = next(_windows(conditions, axis), None)
+    if window is None or extent is None:
         return None
-    lower, width, used = bounds
-    moving = list(free_axes(from_linear(lower)))
-    own = Axis(axis.name, 0, width, reduction=True)
-    at = from_linear(lower.plus(Linear({own: 1}), 1))
-    if width * HALVED > extent or _has_matrix(node, axis, moving, at):
+    own, at = window.own, window.at
+    if window.width * HALVED > extent or _reads_askew(node, axis, window):
         return None
-    rest = [straightened(substitute(c, {axis: at})) for c in conditions if c not in used]
+    rest = [straightened(substitute(c, {axis: at})) for c in conditions if c not in window.met]
     inside = [call(GREATER_EQUAL, at, axis.lo), call(LESS, at, axis.hi)]
     axes = [own if a is axis else a for a in node.axes]
     kept = [*rest, *inside]
@@ -66,37 +82,56 @@ def _windowed(node: Reduce, axis: Axis) -> Reduce | None:
     return Reduce(node.reducer, exprs, axes, where, node.position)
 
 
-def _bounds(conditions: Sequence[Expr], axis: Axis) -> Iterator[tuple[Linear, int, set[Expr]]]:
-    """The least value that ``conditions`` leave to ``axis``, how many there are from it on, and which conditions say so."""
-    lowest: list[tuple[Linear, Expr]] = []
-    highest: list[tuple[Linear, Expr]] = []
+def _windows(conditions: Sequence[Expr], axis: Axis) -> Iterator[_Window]:
+    """The windows of ``axis`` between two of ``conditions`` that move together."""
+    lowest: list[tuple[Linear, int, Expr]] = []
+    highest: list[tuple[Linear, int, Expr]] = []
     for condition in conditions:
-        limit = None if reads_of(condition) else limit_of(condition, axis)
-        end = None if limit is None else from_linear(limit.end)
-        if limit is not None and end is not None and free_axes(end):
-            (lowest if limit.is_lower else highest).append((limit.end, condition))
-    for low, first in lowest:
-        for high, last in highest:
-            width = high - low
-            if width.is_constant and width.constant >= 0:
-                yield low, width.constant + 1, {first, last}
+        forms = () if reads_of(condition) else nonnegative_forms(condition)
+        factor = forms[0].coefficient(axis) if len(forms) == 1 else 0
+        if factor:
+            end = forms[0].without(axis) * (-1 if factor > 0 else 1)
+            if free_axes(from_linear(end)):
+                (lowest if factor > 0 else highest).append((end, abs(factor), condition))
+    for (low, step, first), (high, other, last) in product(lowest, highest):
+        gap = high - low
+        if step == other and gap.is_constant and gap.constant >= 0:
+            width = gap.constant // step + 1
+            own = Axis(axis.name, 0, width, reduction=True)
+            if step == 1:
+                at = from_linear(low.plus(Linear({own: 1}), 1))
+                yield _Window(own, width, at, frozenset((first, last)))
+            else:
+                yield _Window(own, width, from_linear(high) // step - own, frozenset((last,)))
 
 
-def _has_matrix(node: Reduce, axis: Axis, moving: Sequence[Axis], at: Expr) -> bool:
-    """Whether an operand has a value for each point of ``axis`` and of what the bounds move with; one over the distances, where ``axis`` is ``at``, has not."""
+def _reads_askew(node: Reduce, axis: Axis, window: _Window) -> bool:
+    """Whether an operand that has a value for each position and each place of ``axis`` is read along a diagonal in ``window``.
+
+    One that is read at digits of a position, or over the distances, is not.
+    """
+    moving = [a for a in free_axes(window.at) if a is not window.own]
+    both = [r for e in node.exprs for r in reads_of(e) if depends_on(r, [axis]) and depends_on(r, moving)]
+    found = [straightened(substitute(read, {axis: window.at})).children for read in both]
+    pairs = [pair for indices in found for pair in combinations(indices, 2)]
     return any(
-        depends_on(r, [axis])
-        and depends_on(r, moving)
-        and any(depends_on(_at(i, axis, at), moving) for i in r.indices if depends_on(i, [axis]))
-        for e in node.exprs
-        for r in reads_of(e)
+        depends_on(one, [a]) and depends_on(other, [a]) and not _are_digits(one, other, a)
+        for a in moving
+        for one, other in pairs
     )
 
 
-def _at(index: Expr, axis: Axis, at: Expr) -> Expr:
-    """``index`` in normal form where ``axis`` is ``at``."""
-    new = substitute(index, {axis: at})
-    return from_linear(linear(new)) if is_index(new) else new
+def _are_digits(first: Expr, second: Expr, axis: Axis) -> bool:
+    """Whether one index has ``axis`` in how often a number goes into it alone, and the other in what is left of it."""
+    kinds = [
+        [division(a) for a in linear(i).terms if depends_on(a, [axis])]
+        for i in (first, second)
+        if is_index(i)
+    ]
+    match kinds:
+        case [[Quotient(high, by)], [Remainder(low, of)]] | [[Remainder(low, of)], [Quotient(high, by)]]:
+            return high is low and by == of
+    return False
 
 
 @dataclass(frozen=True, slots=True)

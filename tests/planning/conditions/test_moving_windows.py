@@ -1,138 +1,131 @@
-"""Reductions between bounds that move with the result are windows, in every spelling of the bounds."""
+"""Reductions between bounds that move are windows, in steps of any size, and nothing is read along a diagonal for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-import jax
 import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lang.graphs import among
-from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Tensor
+from harness.counts import operations
+from jaxte.lang.expr import Reduce
+from jaxte.planning.conditions.moving_windows import with_windows
+from jaxte.tensors.tensor import Compute
+from tests.agreement import check_both_passes
+from tests.spelled_counts import counts, lowered_tensor
 
-ROWS, SIZE = 4, 60
-Builder = Callable[[Tensor], Compute]
-
-
-def axis(extent: int, name: str) -> te.Axis:
-    return te.reduce_axis((0, extent), name)
-
-
-def trailing(x: Tensor) -> Compute:
-    k = axis(SIZE, "k")
-    inside = lambda i: te.logical_and(k > i - 9, k <= i)  # noqa: E731
-    return te.compute((ROWS, SIZE), lambda b, i: te.sum(x[b, k], k, where=inside(i)))
+FRAMES = te.placeholder((30, 8), name="F")
+PATCHES = te.placeholder((12, 10, 3, 5), name="P")
+SCORES = te.placeholder((64, 30), name="M")
+W, X = te.placeholder((8,), name="W"), te.placeholder((30,), name="X")
+t = te.reduce_axis((0, 30), "t")
 
 
-def chosen(x: Tensor) -> Compute:
-    k = axis(SIZE, "k")
-    inside = lambda i: te.logical_and(i < k + 9, i >= k)  # noqa: E731
-    return te.compute((ROWS, SIZE), lambda b, i: te.sum(te.select(inside(i), x[b, k] ** 2, 0.0), k))
+def within(distance: te.Expr, width: int) -> te.Expr:
+    return (distance >= 0) & (distance < width)
 
 
-def centred(x: Tensor) -> Compute:
-    k = axis(SIZE, "k")
-    return te.compute((ROWS, SIZE), lambda b, i: te.max(x[b, k], k, where=te.abs(i - k) <= 4))
+def steps(element: Callable[[te.Expr], te.Expr], step: int, width: int, shift: int = 0) -> Compute:
+    """The sum over t of an element at the distance ``i + shift - step * t``, where that is within ``width``."""
+
+    def body(i: te.Axis) -> te.Expr:
+        distance = i + shift - step * t
+        return te.sum(element(distance), axis=t, where=within(distance, width))
+
+    found = te.compute((64,), body, "y")
+    assert isinstance(found, Compute)
+    return found
 
 
-def strided(x: Tensor) -> Compute:
-    k = axis(SIZE, "k")
-    inside = lambda i: te.logical_and(4 * i - 3 <= k, k < 4 * i + 6)  # noqa: E731
-    return te.compute((ROWS, SIZE // 4), lambda b, i: te.sum(x[b, k], k, where=inside(i)))
-
-
-def backwards(x: Tensor) -> Compute:
-    k = axis(SIZE, "k")
-    inside = lambda i: te.logical_and(k >= SIZE - 3 - i, k < SIZE + 2 - i)  # noqa: E731
-    return te.compute((ROWS, SIZE), lambda b, i: te.sum(x[b, k], k, where=inside(i)))
-
-
-def on_two_axes(x: Tensor) -> Compute:
-    u, v = axis(ROWS, "u"), axis(SIZE, "v")
-    inside = lambda i, j: te.logical_and(u == i, te.abs(v - j) < 3)  # noqa: E731
-    return te.compute((ROWS, SIZE), lambda i, j: te.sum(x[u, v], [u, v], where=inside(i, j)))
-
-
-def weighted(x: Tensor) -> Compute:
-    k = axis(SIZE, "k")
-    weight = lambda i: te.exp(-te.abs(te.cast(i - k, "float32")))  # noqa: E731
-    return te.compute((ROWS, SIZE), lambda b, i: te.sum(x[b, k] * weight(i), k, where=te.abs(i - k) <= 5))
-
-
-def with_another_axis(x: Tensor) -> Compute:
-    """A condition on the other axis of the sum stays."""
-    u, v = axis(ROWS, "u"), axis(SIZE, "v")
-    inside = lambda i, j: te.logical_and(u <= i, te.abs(v - j) < 3)  # noqa: E731
-    return te.compute((ROWS, SIZE), lambda i, j: te.sum(x[u, v], [u, v], where=inside(i, j)))
-
-
-def pairs_nearby(x: Tensor) -> Compute:
-    """Both positions are summed over."""
-    i, j = axis(SIZE, "i"), axis(SIZE, "j")
-    near = te.logical_and(j > i, j <= i + 5)
-    return te.compute((ROWS,), lambda b: te.sum(te.exp(-te.abs(x[b, i] - x[b, j])), [i, j], where=near))
-
-
-def most_of_neighbours(x: Tensor) -> Compute:
-    i, j = axis(SIZE, "i"), axis(SIZE, "j")
-    return te.compute((ROWS,), lambda b: te.max(x[b, i] * x[b, j], [i, j], where=te.abs(i - j) < 4))
-
-
-def chains(x: Tensor) -> Compute:
-    """Three positions, each near the one before."""
-    i, j, k = axis(SIZE, "i"), axis(SIZE, "j"), axis(SIZE, "k")
-    near = (i < j) & (j < i + 4) & (j < k) & (k <= j + 2)
-    bent = lambda b: te.sin(x[b, i] - 2.0 * x[b, j] + x[b, k])  # noqa: E731
-    return te.compute((ROWS,), lambda b: te.sum(bent(b), [i, j, k], where=near))
-
-
-FUNCTIONS: dict[str, Builder] = {
-    f.__name__: f
-    for f in (
-        *(trailing, chosen, centred, strided, backwards, on_two_axes, weighted, with_another_axis),
-        *(pairs_nearby, most_of_neighbours, chains),
+def patches_added() -> Compute:
+    a, b = te.reduce_axis((0, 12), "a"), te.reduce_axis((0, 10), "b")
+    found = te.compute(
+        (14, 23),
+        lambda i, j: te.sum(
+            PATCHES[a, b, i - a, j - 2 * b], [a, b], where=within(i - a, 3) & within(j - 2 * b, 5)
+        ),
+        "y",
     )
+    assert isinstance(found, Compute)
+    return found
+
+
+CASES: dict[str, tuple[Callable[[], Compute], str]] = {
+    "frames added": (
+        lambda: steps(lambda d: FRAMES[t, d], 4, 8),
+        "sum(F[i // 4 - t, 4 * t + i % 4] for t in [0, 2) where i // 4 - t >= 0)",
+    ),
+    "frames that overlap in part": (
+        lambda: steps(lambda d: te.sin(FRAMES[t, d]) * W[d], 3, 8, shift=5),
+        "sum(sin(F[(i - 1) // 3 - t + 2, 3 * t + (i - 1) % 3]) * W[3 * t + (i - 1) % 3] for t in [0, 3) "
+        "where 3 * t + (i - 1) % 3 - 8 < 0)",
+    ),
+    "taps between samples": (
+        lambda: steps(lambda d: X[t] * W[d], 2, 8),
+        "sum(X[i // 2 - t] * W[2 * t + i % 2] for t in [0, 4) where i // 2 - t >= 0 and i // 2 - t < 30)",
+    ),
+    "products at the same distances": (
+        lambda: steps(lambda d: X[t] * X[d], 1, 6),
+        "sum(X[i + t - 5] * X[5 - t] for t in [0, 6) where i + t - 5 >= 0 and i + t - 5 < 30)",
+    ),
+    "patches added": (
+        patches_added,
+        "sum(P[i + a - 2, j // 2 - b, 2 - a, 2 * b + j % 2] for a in [0, 3), b in [0, 3) "
+        "where 2 * b + j % 2 - 5 < 0 and i + a - 2 >= 0 and i + a - 14 < 0 and j // 2 - b >= 0 and j // 2 - b < 10)",
+    ),
 }
 
 
-MOST = {"centred": 140, "pairs_nearby": 140, "most_of_neighbours": 300}
-"""Operations of both passes for each element, of exponentials and ties; over all pairs they take 1,000, over all chains 36,000."""
+@pytest.mark.parametrize("name", CASES)
+def test_windows(name: str) -> None:
+    made, expected = CASES[name]
+    body = made().body
+    assert isinstance(body, Reduce)
+    assert str(with_windows(body)) == expected
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients(name: str, rng: np.random.Generator) -> None:
-    x = rng.standard_normal((ROWS, SIZE)).astype("float32")
-    place = te.placeholder(x.shape, name="x")
-    out = FUNCTIONS[name](place)
-    fn = te.function(FUNCTIONS[name])
-    expected = te.interpret(out, {place: x})
-    np.testing.assert_allclose(fn(x), expected, rtol=1e-4, atol=1e-5)
-    head, h = te.placeholder(out.shape, name="head"), rng.standard_normal(expected.shape).astype("float32")
-    (adjoint,) = te.differentiate(out, [place], head)
-    needed = topological_order([adjoint])
-    feeds = {p: a for p, a in ((place, x), (head, h)) if among(p, needed)}
-    (found,) = jax.vjp(fn, x)[1](h)
-    np.testing.assert_allclose(found, te.interpret(adjoint, feeds), rtol=1e-4, atol=1e-4)
+    check_both_passes(CASES[name][0](), rng)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_few_points_for_each(name: str) -> None:
-    fn, x = te.function(FUNCTIONS[name]), jax.ShapeDtypeStruct((ROWS, SIZE), "float32")
-    both = jax.jit(lambda x, h: (fn(x), jax.vjp(fn, x)[1](h)))
-    head = jax.eval_shape(fn, x)
-    flops = both.lower(x, head).cost_analysis()["flops"]
-    assert flops < ROWS * SIZE * MOST.get(name, 70), f"{flops:,.0f}"
+@pytest.mark.parametrize(("step", "width"), [(1, 8), (4, 8)])
+def test_scores_are_not_read_along_diagonals(step: int, width: int) -> None:
+    def body(i: te.Axis) -> te.Expr:
+        return te.sum(SCORES[i, t] * X[t], axis=t, where=within(i - step * t, width))
+
+    found = te.compute((64,), body, "y").body  # type: ignore[attr-defined]
+    assert with_windows(found) is found
 
 
-def test_scores_stay_a_product() -> None:
-    """A matrix with a value for each pair is multiplied under a mask, not read askew."""
-    k = axis(SIZE, "k")
+def transposed(x: Any, w: Any) -> te.Tensor:
+    s, c = te.reduce_axis((0, 40), "s"), te.reduce_axis((0, 6), "c")
+    return te.compute(
+        (3, 83, 5),
+        lambda b, i, o: te.sum(x[b, s, c] * w[i - 2 * s, c, o], axis=[s, c], where=within(i - 2 * s, 5)),
+        "y",
+    )
 
-    def build(s: Tensor, v: Tensor) -> Compute:
-        return te.compute((SIZE, 8), lambda i, c: te.sum(s[i, k] * v[k, c], k, where=te.abs(i - k) <= 5))
 
-    shapes = [jax.ShapeDtypeStruct(s, "float32") for s in ((SIZE, SIZE), (SIZE, 8))]
-    assert "for k in [0, 60)" in " ".join(str(te.function(build).source(*shapes)).split())
+def test_transposed_convolutions_by_their_conditions_are_convolutions() -> None:
+    inputs = [te.placeholder((3, 40, 6), name="x"), te.placeholder((5, 6, 5), name="w")]
+    found = operations(lowered_tensor(inputs, transposed(*inputs)).as_text())
+    assert found["convolution"] == 3 and not {"gather", "scatter", "dot_general", "while"} & set(found)
+
+
+def test_what_is_added_grows_with_what_overlaps_alone() -> None:
+    """Twice the frames take twice the operations: none are spent on frames that are elsewhere."""
+
+    def work(frames: int) -> float:
+        f, r = te.placeholder((frames, 32), name="f"), te.reduce_axis((0, frames), "r")
+        y = te.compute(
+            (16 * (frames + 1),),
+            lambda i: te.sum(f[r, i - 16 * r], axis=r, where=within(i - 16 * r, 32)),
+            "y",
+        )
+        flops, *_ = counts(lowered_tensor([f], y).compile())
+        return flops
+
+    assert work(400) < 2.2 * work(200)
