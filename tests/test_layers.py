@@ -135,6 +135,7 @@ LAYERS = (
     "autodiff.rules.extrema",
     "autodiff.rules.scans",
     "autodiff.rules.reductions",
+    "autodiff.rules.left_out",
     "autodiff.rules.seeds",
     "autodiff.rules.readers",
     "autodiff.rules.tangents",

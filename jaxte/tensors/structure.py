@@ -7,7 +7,9 @@ The kinds of tensors that planning takes out of definitions, and that others tel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -34,15 +36,61 @@ def structure_of(tensor: Compute) -> Structure | None:
     Nodes that are no axes and no reads are told apart by their identity, so that a structure says something only while a tensor that has it
     exists.
     """
+    if tensor.facts or any(source.facts for source in tensor.inputs):
+        return None
+    return _written(tensor)
+
+
+@lru_cache(maxsize=4096)  # planning, differentiating and lowering ask of the same tensors
+def _written(tensor: Compute) -> Structure | None:
     naming = _Naming()
-    written: list[Hashable] = [id(type(tensor)), tensor.dtype, *(naming.axis(axis) for axis in tensor.axes)]
-    numbers: dict[Expr, int] = {}
-    for node in postorder(tensor.body):
-        children = tuple(map(numbers.__getitem__, node.children))
-        written.append((naming.label(node), children))
-        numbers[node] = len(numbers)
-    known = tensor.facts or any(source.facts for source in tensor.inputs)
-    return None if known or not naming.is_plain else tuple(written)
+    axes = [naming.axis(axis) for axis in tensor.axes]
+    written = id(type(tensor)), tensor.dtype, *axes, *naming.written(tensor.body)
+    return written if naming.is_plain else None
+
+
+Said = TypeVar("Said")
+SaysOf = Callable[[Expr], Mapping[Tensor, Said]]
+
+
+def of_each_kind(most: int) -> Callable[[SaysOf[Said]], SaysOf[Said]]:
+    """What a function says of the tensors that a body reads, found once for all bodies that are equal but for these and for their axes.
+
+    Args:
+        most: bodies that are remembered.
+    """
+
+    def decorate(function: SaysOf[Said]) -> SaysOf[Said]:
+        @lru_cache(maxsize=most)
+        def first(kind: _Kind) -> Sequence[tuple[int, Said]]:
+            numbers = {tensor: n for n, tensor in enumerate(kind.tensors)}
+            return [(numbers[tensor], said) for tensor, said in function(kind.body).items()]
+
+        @wraps(function)
+        def call(body: Expr) -> Mapping[Tensor, Said]:
+            kind = _kind_of(body)
+            return function(body) if kind is None else {kind.tensors[n]: said for n, said in first(kind)}
+
+        return call
+
+    return decorate
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A body up to the tensors that it reads and to its axes, which are numbers in its ``structure``: one is as good as another."""
+
+    structure: Structure
+    body: Expr = field(compare=False)
+    tensors: Sequence[Tensor] = field(compare=False)
+
+
+def _kind_of(body: Expr) -> _Kind | None:
+    """The kind of ``body``; None where more is known of its axes or tensors than their shapes."""
+    naming = _Naming()
+    written = naming.written(body)
+    tensors = naming.tensors
+    return _Kind(written, body, tensors) if naming.is_plain and not any(t.facts for t in tensors) else None
 
 
 class _Naming:
@@ -52,6 +100,20 @@ class _Naming:
         self.is_plain = True
         self._axes: dict[Axis, int] = {}
         self._tensors: dict[Tensor, int] = {}
+
+    @property
+    def tensors(self) -> Sequence[Tensor]:
+        """Those that were read, by their numbers."""
+        return list(self._tensors)
+
+    def written(self, body: Expr) -> Structure:
+        """The nodes of ``body``, each with the numbers of those that it is made of."""
+        found: list[Hashable] = []
+        numbers: dict[Expr, int] = {}
+        for node in postorder(body):
+            found.append((self.label(node), tuple(map(numbers.__getitem__, node.children))))
+            numbers[node] = len(numbers)
+        return tuple(found)
 
     def axis(self, axis: Axis) -> Hashable:
         if axis.given is not TRUE or axis.ends != (None, None) or _has_axes(axis.lo, axis.hi):
@@ -83,7 +145,7 @@ def _reducer(reducer: Reducer) -> Hashable:
 
 
 def _has_axes(*ends: Expr) -> bool:
-    return any(isinstance(node, Axis) for node in postorder(*ends))
+    return any(end.free for end in ends)
 
 
 Row = tuple[Expr, ...]

@@ -5,13 +5,14 @@ The results of a reduction may be repeated (:mod:`jaxte.autodiff.rules.prefixes`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from jaxte.algebra.data import Points
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.sums import signed_terms
+from jaxte.autodiff.rules.left_out import conditions_in
 from jaxte.autodiff.rules.prefixes import own_axes
 from jaxte.autodiff.rules.reductions import reduction_contributions
 from jaxte.autodiff.terms.guards import guard
@@ -21,12 +22,10 @@ from jaxte.autodiff.terms.zeros import eliminate, lift_guards
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjuncts
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import AND, DIVIDE, EQUAL, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT
+from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT
 from jaxte.lang.scalars.table import TABLE, may_blow_up
-from jaxte.lang.walk import nodes_outside, postorder, reads_of, reductions, substitute
-from jaxte.sets.domain import IntegerSet
+from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
 from jaxte.sets.isl_text import is_decidable
-from jaxte.tensors.shapes import Extent, as_extent, same_extent
 from jaxte.tensors.structure import PartialSum
 from jaxte.tensors.tensor import Compute, ResidualHead, Tensor
 
@@ -201,37 +200,7 @@ def _is_trivial(body: Expr) -> bool:
 
 def has_data_guard(body: Expr) -> bool:
     """Whether a condition on data chooses in ``body``, or decides on the points of a sum."""
-    return not all(map(is_decidable, _conditions(body)))
-
-
-def leaves_out(reader: Compute) -> bool:
-    """Whether ``reader`` may leave elements of a tensor that it reads out: by a condition of any kind, or since it has no point that reads them."""
-    body = reader.body
-    if any(condition is not TRUE for condition in _conditions(body)):
-        return True
-    axes = (*reader.axes, *(a for node in reductions(body) for a in node.axes))
-    return not all(_reads_whole(read, axes) for read in reads_of(body) if dtypes.is_inexact(read.dtype))
-
-
-def _reads_whole(read: Read, axes: Sequence[Axis]) -> bool:
-    dims = [*zip(read.indices, read.tensor.shape, strict=True)]
-    if len({*read.indices}) == len(dims) and all(_is_along(index, extent) for index, extent in dims):
-        return True
-    places = [Axis(f"at{n}", 0, extent) for n, extent in enumerate(read.tensor.shape)]
-    at = [call(EQUAL, place, index) for place, index in zip(places, read.indices, strict=True)]
-    return all(map(is_decidable, at)) and IntegerSet((*places, *axes), at).covers(places)
-
-
-def _is_along(index: Expr, extent: Extent) -> bool:
-    return isinstance(index, Axis) and index.lo is ZERO and same_extent(as_extent(index.hi), extent)
-
-
-def _conditions(body: Expr) -> Iterator[Expr]:
-    for node in postorder(body):
-        if isinstance(node, Reduce):
-            yield node.where
-        elif isinstance(node, Call) and node.op is SELECT:
-            yield node.args[0]
+    return not all(map(is_decidable, conditions_in(body)))
 
 
 def _may_blow_up(reader: Tensor) -> bool:

@@ -7,8 +7,9 @@ Sums that count only where positions are multiples are a tensor of their own ove
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.terms.guards import guard
@@ -40,23 +41,39 @@ from jaxte.sets.isl_text import is_decidable
 from jaxte.tensors.tensor import Compute
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class _Term:
-    """Where one term of a head may be other than zero: where ``conditions`` hold at some positions of ``axes``."""
+    """Where one term of a head may be other than zero: where ``conditions`` hold at some positions of ``axes``.
 
-    conditions: tuple[Expr, ...] = ()
+    They are found when they are asked for: of most heads there are too many terms, which their number says.
+    """
+
+    find: Callable[[], tuple[Expr, ...]] = tuple
     axes: tuple[Axis, ...] = ()
 
+    @cached_property
+    def conditions(self) -> tuple[Expr, ...]:
+        return self.find()
+
     def within(self, condition: Expr, axes: Sequence[Axis] = ()) -> _Term:
-        own = [c for c in conjuncts(condition) if c is not TRUE and is_decidable(c)]
-        return _Term((*self.conditions, *own), (*self.axes, *axes))
+        def find() -> tuple[Expr, ...]:
+            own = [c for c in conjuncts(condition) if c is not TRUE and is_decidable(c)]
+            return (*self.conditions, *own)
+
+        return _Term(find, (*self.axes, *axes))
 
     def moved(self, table: Mapping[Expr, Expr]) -> _Term:
-        conditions = [substitute(c, table) for c in self.conditions]
-        return _Term(tuple(c for c in conditions if is_decidable(c)), self.axes)
+        def find() -> tuple[Expr, ...]:
+            return tuple(c for own in self.conditions if is_decidable(c := substitute(own, table)))
+
+        return _Term(find, self.axes)
 
 
 _EVERYWHERE = [_Term()]
+
+
+def _is_everywhere(terms: Sequence[_Term]) -> bool:
+    return len(terms) == 1 and not terms[0].axes and not terms[0].conditions
 
 
 class _TooMany(Exception):
@@ -129,12 +146,12 @@ class _Search:
         match value:
             case Call(op, (a, b)) if op is ADD:
                 first = self.terms(a)
-                return first if first == _EVERYWHERE else _few([*first, *self.terms(b)])
+                return first if _is_everywhere(first) else _few([*first, *self.terms(b)])
             case Call(op, (a,)) if op is NEGATIVE or op.name == "cast":
                 return self.terms(a)
             case Call(op, (a, b)) if op in (MULTIPLY, DIVIDE):
                 first = self.terms(a)
-                return self.terms(b) if first == _EVERYWHERE and op is MULTIPLY else first
+                return self.terms(b) if op is MULTIPLY and _is_everywhere(first) else first
             case Call(op, (test, a, b)) if op is SELECT:
                 taken = [t.within(test) for t in self.terms(a)]
                 return _few(taken + [t.within(call(NOT, test)) for t in self.terms(b)])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from jaxte.bridge.primitive.alike_lines import traced_once, with_calls
 from jaxte.lower.arrays.data import Call
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Program, Statement
 
@@ -27,9 +28,12 @@ class Module:
 
     @cached_property
     def namespace(self) -> Mapping[str, Any]:
-        """The globals of the module, which runs as it stands when one of them is asked for: who prints it compiles nothing."""
+        """The globals of the module, which runs when one of them is asked for: who prints it compiles nothing."""
         found = dict(self.outside)
-        exec(compile(self.text, found["__file__"], "exec"), found)
+        filename = found["__file__"]
+        text, functions = with_calls(self.text, filename)
+        found |= {name: traced_once(eval(code, found)) for name, code in functions.items()}
+        exec(compile(text, filename, "exec"), found)
         return found
 
     def __getitem__(self, name: str) -> Any:

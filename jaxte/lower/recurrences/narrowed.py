@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from math import prod
 
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.lang.divisions import divisions
-from jaxte.lang.expr import Axis, Expr, Read, as_expr
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import Members, among, identical
 from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import DIVIDE
@@ -48,7 +49,7 @@ def narrowed(order: Sequence[Tensor], given: Members[Tensor], results: Members[T
         return {}
 
     def body(tensor: Compute, changed: Changed) -> Expr:
-        found = boxes[tensor].at(tensor.body) if tensor in boxes else tensor.body
+        found = boxes[tensor].body if tensor in boxes else tensor.body
         table: dict[Expr, Expr] = {
             r: Read(changed[r.tensor], boxes[r.tensor].inside(r))
             for r in reads_of(found)
@@ -59,23 +60,26 @@ def narrowed(order: Sequence[Tensor], given: Members[Tensor], results: Members[T
     return changes(own, body, {}, {t: box.axes for t, box in boxes.items()})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Box:
     """What is read of a definition.
 
     Attributes:
+        tensor: the definition.
         axes: of the box.
         table: the axes of the definition as positions in the box.
         first: where the box begins, along each axis.
     """
 
+    tensor: Compute
     axes: tuple[Axis, ...]
     table: Mapping[Expr, Expr]
     first: tuple[int, ...]
 
-    def at(self, body: Expr) -> Expr:
-        """``body`` at the points of the box."""
-        return decided(simplify_reads(substitute(body, self.table)))
+    @cached_property
+    def body(self) -> Expr:
+        """The definition at the points of the box."""
+        return decided(simplify_reads(substitute(self.tensor.body, self.table)))
 
     def inside(self, read: Read) -> list[Expr]:
         """The position of ``read`` in the box."""
@@ -97,7 +101,7 @@ def _boxes(order: Sequence[Tensor], results: Members[Tensor]) -> dict[Tensor, _B
             box = _box(tensor, readers[tensor])
             if box is not None and not _takes_known_functions(tensor, box):
                 found[tensor] = box
-                body = box.at(body)
+                body = box.body
         for read in reads_of(body):
             readers.setdefault(read.tensor, []).append(read)
     return found
@@ -115,13 +119,16 @@ def _takes_known_functions(tensor: Compute, box: _Box) -> bool:
 def _box(tensor: Compute, reads: Sequence[Read]) -> _Box | None:
     """The box of ``tensor`` that ``reads`` are in, if it is smaller, and no digits of positions would be cut."""
     axes, first = list(tensor.axes), [0] * tensor.ndim
-    divided = {a for found in divisions(tensor.body) for a in free_axes(found.node)}
+    divided = cache(lambda: {a for found in divisions(tensor.body) for a in free_axes(found.node)})
     for place, axis in enumerate(tensor.axes):
-        extent, ends = known(axis.extent), _ends([read.indices[place] for read in reads])
+        indices = [read.indices[place] for read in reads]
+        if any(_is_along(index, axis) for index in indices):  # of most tensors
+            continue
+        extent, ends = known(axis.extent), _ends(indices)
         if ends is None or extent is None:
             continue
         low, high = max(ends[0], 0), min(ends[1], extent - 1)
-        if low <= high and high - low + 1 < extent and (axis not in divided or low == high):
+        if low <= high and high - low + 1 < extent and (axis not in divided() or low == high):
             axes[place], first[place] = Axis(axis.name, 0, high - low + 1), low
     if identical(axes, list(tensor.axes)):
         return None
@@ -129,7 +136,14 @@ def _box(tensor: Compute, reads: Sequence[Read]) -> _Box | None:
     for axis, new, at in zip(tensor.axes, axes, first, strict=True):
         if new is not axis:
             table[axis] = as_expr(at) if known(new.extent) == 1 else new + at
-    return _Box(tuple(axes), table, tuple(first))
+    return _Box(tensor, tuple(axes), table, tuple(first))
+
+
+def _is_along(index: Expr, axis: Axis) -> bool:
+    """Whether ``index`` is an axis of its own over all positions of ``axis``."""
+    if not isinstance(index, Axis) or index.given is not TRUE or index.ends != (None, None):
+        return False
+    return index.lo is axis.lo and index.hi is axis.hi
 
 
 def _ends(indices: Sequence[Expr]) -> Ends | None:

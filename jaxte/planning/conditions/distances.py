@@ -9,13 +9,13 @@ them, and so is whatever else was written over two positions and is reduced over
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, cast, conjunction, conjuncts
-from jaxte.lang.graphs import among
+from jaxte.lang.graphs import among, place_of
 from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import AND, GREATER_EQUAL, LESS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
@@ -25,7 +25,7 @@ from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import known, reach
 from jaxte.tensors.bodies.contexts import contexts
-from jaxte.tensors.structure import topological_order
+from jaxte.tensors.structure import structure_of, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 _FEWER_OF_PRODUCTS = 5  # the same where a matrix is a product of two: its elements take a fraction of what sums by themselves take
@@ -90,17 +90,32 @@ def _near(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> dict[Tensor, Ne
     """What takes the place of tensors among ``order``: readers first, whose own axes may be distances then."""
     found: dict[Tensor, Near] = {}
     readers: dict[Tensor, list[Compute]] = {}
+    everywhere: set[Hashable] = (
+        set()
+    )  # of what is read so, another one was found to be read at many distances
     for tensor in reversed(order):
         if not isinstance(tensor, Compute):
             continue
         if not among(tensor, outputs) and _may_change(tensor):
-            near = _over_distances(tensor, readers.get(tensor, ()))
+            own = readers.get(tensor, ())
+            kind = _kind(tensor, own)
+            near = None if kind in everywhere else _over_distances(tensor, own)
             if near is not None:
                 found[tensor] = near
-        own = found[tensor].tensor if tensor in found else tensor
-        for source in own.inputs:
-            readers.setdefault(source, []).append(own)
+            elif kind is not None:
+                everywhere.add(kind)
+        new = found[tensor].tensor if tensor in found else tensor
+        for source in new.inputs:
+            readers.setdefault(source, []).append(new)
     return found
+
+
+def _kind(tensor: Compute, readers: Sequence[Compute]) -> Hashable:
+    """What ``tensor`` and what ``readers`` read of it are up to names; None where more is known of them."""
+    structures = list(map(structure_of, (tensor, *readers)))
+    if None in structures:
+        return None
+    return tuple(structures), tuple(place_of(tensor, reader.inputs) for reader in readers)
 
 
 def _may_change(tensor: Compute) -> bool:

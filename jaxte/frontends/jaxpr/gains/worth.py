@@ -8,6 +8,7 @@ element and uses no vectors. In index notation the slopes are an array, which sl
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import prod
 
 from jaxte.bridge.calls.options import planned_facts
@@ -124,9 +125,10 @@ def _shifts(steps: Sequence[Step]) -> list[dict[Slot, set[object]]]:
     level: dict[Slot, int] = {}
     source: dict[Slot, Slot] = {}
     shifts: dict[int, dict[Slot, set[object]]] = {}
+    gain = cache(gain_of)  # of each step once: what reads an array reads others too
     for step in steps:
         before = max((level.get(s, 0) for s in step.inputs), default=0)
-        shifted = bool(gain_of(step))
+        shifted = bool(gain(step))
         moved = next((source[s] for s in step.inputs if s in source), None)
         again = moved is not None
         for slot in step.outputs:
@@ -137,7 +139,7 @@ def _shifts(steps: Sequence[Step]) -> list[dict[Slot, set[object]]]:
             own = step.inputs[0] if moved is None else moved
             read = shifts.setdefault(before - again, {}).setdefault(own, set())
             read.add(step)
-            read.update(s for s in step.inputs if any(not gain_of(r) for r in s.readers))
+            read.update(s for s in step.inputs if any(not gain(r) for r in s.readers))
     return list(shifts.values())
 
 

@@ -33,6 +33,7 @@ from jaxte.sets.affine import Linear, linear
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, surely_inside
+from jaxte.tensors.structure import of_each_kind
 from jaxte.tensors.tensor import Compute, Tensor
 
 _CHEAP_CALLS = 3  # operations that are as well computed again for each slice
@@ -56,6 +57,7 @@ def padded_in(root: Expr, tests_pads: bool) -> Mapping[Tensor, Widths]:
 
 
 @lru_cache(maxsize=1024)  # asked for by each tensor, and by all of them together
+@of_each_kind(1024)
 def paddings(root: Expr) -> Mapping[Tensor, Widths]:
     """The tensors that ``root`` reads at several places, some of them outside, with the zeros wanted around each."""
     found: dict[Tensor, Widths] = {}

@@ -18,7 +18,8 @@ after the other, ``y`` is one loop of five terms, each of slices of ``x``, and s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from jaxte.algebra.simplify import simplify_reads
@@ -39,6 +40,7 @@ from jaxte.lower.rules.peeled_edges import peeled
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.scope import Scope, Widths
 from jaxte.planning.indices.window_functions import is_window_function, positions
+from jaxte.tensors.structure import structure_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 _KINDS = (Compute, Adjoint)
@@ -55,14 +57,17 @@ def with_pieces_within(planned: Tiling, results: Members[Tensor], policy: Policy
     )  # what is given is an array already
     found: dict[Tensor, Compute] = {}
     gone: set[Tensor] = set()
+    pieces = _Pieces(policy)
     for reader in order:
         if not _is_elementwise(reader) or reader in taken:
             continue
         for source in reader.inputs:
             if source in alone and _is_elementwise(source) and _reads_all(reader, source):
                 own = found.get(source, source)
+                if not _has_edges(own) or not pieces.are_of(own):
+                    continue
                 made = _with_definition(found.get(reader, reader), source, own)
-                if _has_edges(own) and is_in_pieces(own, policy) and is_in_pieces(made, policy):
+                if pieces.are_of(made):
                     found[reader] = made
                     gone.add(source)
     return planned.with_definitions({t: m for t, m in found.items() if t not in gone}, gone, results)
@@ -72,6 +77,22 @@ def as_padded(body: Expr, place: Place) -> tuple[Expr, Mapping[Tensor, Widths]]:
     """``body`` after the rewrites of expressions, and the tensors that it reads with zeros around them."""
     root = applied(body, BEFORE_PADDING, place)
     return root, padded_in(root, place.policy.facts.tests_pads)
+
+
+@dataclass
+class _Pieces:
+    """Which tensors of a program would be written in pieces: of definitions that are equal up to names, one is looked at."""
+
+    policy: Policy
+    _known: dict[Hashable, bool] = field(default_factory=dict)
+
+    def are_of(self, tensor: Compute) -> bool:
+        structure = structure_of(tensor)
+        if structure is None or self.policy.forms:  # forms are asked for by names
+            return is_in_pieces(tensor, self.policy)
+        if structure not in self._known:
+            self._known[structure] = is_in_pieces(tensor, self.policy)
+        return self._known[structure]
 
 
 def is_in_pieces(tensor: Compute, policy: Policy) -> bool:
