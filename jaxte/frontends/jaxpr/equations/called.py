@@ -7,7 +7,7 @@ place of its call. The equations of a jaxpr are without these functions, and to 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from jax.extend.core import Literal
 
 from jaxte.bridge.jaxprs import bound, literal_array
 from jaxte.bridge.primitive.placement import is_placed
+from jaxte.frontends.jaxpr.equations.blocks import Block, Place, read_after, repeated_blocks
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.limits import SEVERAL
 
@@ -32,28 +33,65 @@ class _Kind:
     eqn: Any = field(compare=False)
 
 
-def as_calls(eqns: Sequence[Any]) -> list[Any]:
-    """``eqns`` with a call in place of each of several equal ones that derivatives flow through."""
+def as_calls(eqns: Sequence[Any], wanted: Container[Any] = ()) -> list[Any]:
+    """``eqns`` with a call in place of each of several equal ones, or of several that follow each other, that derivatives flow through.
+
+    Args:
+        wanted: variables that are read when all equations are computed.
+    """
     kinds = [_kind_of(eqn) for eqn in eqns]
+    steps = _calls_of_steps(eqns, kinds, wanted)
     many = Counter(kind for kind in kinds if kind is not None)
-    return [
-        _call(eqn, kind) if kind is not None and many[kind] >= SEVERAL else eqn
-        for eqn, kind in zip(eqns, kinds, strict=True)
-    ]
+    found: list[Any] = []
+    n = 0
+    while n < len(eqns):
+        eqn, kind = eqns[n], kinds[n]
+        single = kind is not None and many[kind] >= SEVERAL and _moves(eqn) and not _is_call(eqn)
+        call, end = steps.get(n, (_call(eqn, kind) if single and kind is not None else eqn, n + 1))
+        found.append(call)
+        n = end
+    return found
+
+
+def _calls_of_steps(
+    eqns: Sequence[Any], kinds: Sequence[_Kind | None], wanted: Container[Any]
+) -> dict[int, tuple[Any, int]]:
+    """By the number of the first equation of a step, the call in place of it, and the equation behind it."""
+    numbers: dict[_Kind, int] = {}
+    numbered = [None if kind is None else numbers.setdefault(kind, len(numbers)) for kind in kinds]
+    last = {a: n for n, eqn in enumerate(eqns) for a in eqn.invars if not isinstance(a, Literal)}
+    found: dict[int, tuple[Any, int]] = {}
+    for blocks in repeated_blocks(eqns, numbered):
+        own = range(blocks[0].start, blocks[0].end)
+        if any(_moves(eqns[n]) for n in own):
+            results = tuple(read_after(blocks, eqns, last, wanted))
+            steps = _Steps(tuple(kinds[n] for n in own), blocks[0].wiring, results)
+            found |= {b.start: (_call_of_steps(eqns, b, steps), b.end) for b in blocks}
+    return found
+
+
+def _is_call(eqn: Any) -> bool:
+    """Whether an equation is a call of a function under ``jax.jit``, which is one object for equal calls."""
+    return eqn.primitive.name in ("jit", "pjit")
+
+
+def _is_function(parameter: Any) -> bool:
+    return callable(parameter) or hasattr(parameter, "eqns") or hasattr(parameter, "jaxpr")
+
+
+def _moves(eqn: Any) -> bool:
+    """Whether something that an equation makes may be differentiated."""
+    return any(is_inexact(str(v.aval.dtype)) for v in eqn.outvars)
 
 
 def _kind_of(eqn: Any) -> _Kind | None:
-    """The kind of an equation; None where it has functions within, has effects, is placed on devices, or is not differentiated."""
+    """The kind of an equation; None where it has functions within, but for a call, has effects, or is placed on devices."""
     avals = [atom.aval for atom in (*eqn.invars, *eqn.outvars)]
-    if (
-        eqn.effects
-        or eqn.primitive.call_primitive
-        or not all(isinstance(a, jax.core.ShapedArray) for a in avals)
-    ):
+    if eqn.effects or not all(isinstance(a, jax.core.ShapedArray) for a in avals):
         return None
-    if any(map(is_placed, avals)) or not any(is_inexact(str(v.aval.dtype)) for v in eqn.outvars):
+    if any(map(is_placed, avals)):
         return None
-    if any(callable(p) or hasattr(p, "eqns") or hasattr(p, "jaxpr") for p in eqn.params.values()):
+    if not _is_call(eqn) and (eqn.primitive.call_primitive or any(map(_is_function, eqn.params.values()))):
         return None
     numbers = tuple(literal_array(a).tobytes() if isinstance(a, Literal) else None for a in eqn.invars)
     key = eqn.primitive, tuple(eqn.params.items()), tuple(avals), numbers, eqn.ctx
@@ -71,17 +109,55 @@ def _call(eqn: Any, kind: _Kind) -> Any:
     return eqn.replace(primitive=call.primitive, params=call.params, invars=invars)
 
 
+@dataclass(frozen=True)
+class _Steps:
+    """What blocks of equations have in common: the kinds of these, where they take their operands from, and which results are read."""
+
+    kinds: tuple[_Kind | None, ...]
+    wiring: tuple[tuple[Place | int, ...], ...]
+    results: tuple[Place, ...]
+
+
+def _call_of_steps(eqns: Sequence[Any], block: Block, steps: _Steps) -> Any:
+    """The equations of ``block`` as a call of the function that those of its kind are."""
+    call = _called_steps(steps, tuple(a.aval for a in block.given))
+    outvars = [eqns[block.start + n].outvars[m] for n, m in steps.results]
+    return eqns[block.start].replace(
+        primitive=call.primitive, params=call.params, invars=list(block.given), outvars=outvars
+    )
+
+
+@lru_cache(_REMEMBERED)
+def _called_steps(steps: _Steps, avals: Sequence[Any]) -> Any:
+    """A call of the function that these equations are, to be put in place of the call."""
+
+    def together(*arrays: Any) -> list[Any]:
+        made: dict[Place, Any] = {}
+        for n, (kind, own) in enumerate(zip(steps.kinds, steps.wiring, strict=True)):
+            assert kind is not None
+            given = iter([arrays[a] if isinstance(a, int) else made[a] for a in own])
+            made |= {(n, m): value for m, value in enumerate(_bound(kind.eqn, given))}
+        return [made[place] for place in steps.results]
+
+    (call,) = jax.make_jaxpr(jax.jit(together))(*avals).eqns
+    return call.replace(params={**call.params, "inline": True})
+
+
 @lru_cache(_REMEMBERED)
 def _called(kind: _Kind) -> Any:
     """A call of the function that is one equation, to be put in place of the call."""
     eqn = kind.eqn
 
     def alone(*arrays: Any) -> Any:
-        given = iter(arrays)
-        operands = [a.val if isinstance(a, Literal) else next(given) for a in eqn.invars]
-        with source_info_util.reset_name_stack(), eqn.ctx.manager:
-            return bound(eqn, operands)
+        return _bound(eqn, iter(arrays))
 
     avals = [atom.aval for atom in eqn.invars if not isinstance(atom, Literal)]
     (call,) = jax.make_jaxpr(jax.jit(alone))(*avals).eqns
     return call.replace(params={**call.params, "inline": True})
+
+
+def _bound(eqn: Any, given: Iterator[Any]) -> list[Any]:
+    """The results of an equation on what is ``given`` in place of its variables."""
+    operands = [a.val if isinstance(a, Literal) else next(given) for a in eqn.invars]
+    with source_info_util.reset_name_stack(), eqn.ctx.manager:
+        return bound(eqn, operands)

@@ -70,7 +70,7 @@ def as_they_stand(eqns: Sequence[Any], read: Callable[[Any], Any], wanted: Conta
         constvars=[],
         invars=list(free),
         outvars=outs,
-        eqns=as_calls(eqns),
+        eqns=as_calls(eqns, wanted),
         effects=frozenset().union(*(e.effects for e in eqns)),
         debug_info=_EMPTY.debug_info._replace(arg_names=None, result_paths=None),
     )
