@@ -26,7 +26,7 @@ _REMEMBERED = 4096  # calls, the oldest of which is forgotten: a program has som
 
 
 @dataclass(frozen=True)
-class _Kind:
+class Kind:
     """What equal equations have in common, and one of them."""
 
     key: Hashable
@@ -39,7 +39,7 @@ def as_calls(eqns: Sequence[Any], wanted: Container[Any] = ()) -> list[Any]:
     Args:
         wanted: variables that are read when all equations are computed.
     """
-    kinds = [_kind_of(eqn) for eqn in eqns]
+    kinds = [kind_of(eqn) for eqn in eqns]
     steps = _calls_of_steps(eqns, kinds, wanted)
     many = Counter(kind for kind in kinds if kind is not None)
     found: list[Any] = []
@@ -54,10 +54,10 @@ def as_calls(eqns: Sequence[Any], wanted: Container[Any] = ()) -> list[Any]:
 
 
 def _calls_of_steps(
-    eqns: Sequence[Any], kinds: Sequence[_Kind | None], wanted: Container[Any]
+    eqns: Sequence[Any], kinds: Sequence[Kind | None], wanted: Container[Any]
 ) -> dict[int, tuple[Any, int]]:
     """By the number of the first equation of a step, the call in place of it, and the equation behind it."""
-    numbers: dict[_Kind, int] = {}
+    numbers: dict[Kind, int] = {}
     numbered = [None if kind is None else numbers.setdefault(kind, len(numbers)) for kind in kinds]
     last = {a: n for n, eqn in enumerate(eqns) for a in eqn.invars if not isinstance(a, Literal)}
     found: dict[int, tuple[Any, int]] = {}
@@ -84,7 +84,7 @@ def _moves(eqn: Any) -> bool:
     return any(is_inexact(str(v.aval.dtype)) for v in eqn.outvars)
 
 
-def _kind_of(eqn: Any) -> _Kind | None:
+def kind_of(eqn: Any) -> Kind | None:
     """The kind of an equation; None where it has functions within, but for a call, has effects, or is placed on devices."""
     avals = [atom.aval for atom in (*eqn.invars, *eqn.outvars)]
     if eqn.effects or not all(isinstance(a, jax.core.ShapedArray) for a in avals):
@@ -99,10 +99,10 @@ def _kind_of(eqn: Any) -> _Kind | None:
         hash(key)
     except TypeError:
         return None
-    return _Kind(key, eqn)
+    return Kind(key, eqn)
 
 
-def _call(eqn: Any, kind: _Kind) -> Any:
+def _call(eqn: Any, kind: Kind) -> Any:
     """``eqn`` as a call of the function that is one equation of its kind."""
     call = _called(kind)
     invars = [atom for atom in eqn.invars if not isinstance(atom, Literal)]
@@ -113,7 +113,7 @@ def _call(eqn: Any, kind: _Kind) -> Any:
 class _Steps:
     """What blocks of equations have in common: the kinds of these, where they take their operands from, and which results are read."""
 
-    kinds: tuple[_Kind | None, ...]
+    kinds: tuple[Kind | None, ...]
     wiring: tuple[tuple[Place | int, ...], ...]
     results: tuple[Place, ...]
 
@@ -144,7 +144,7 @@ def _called_steps(steps: _Steps, avals: Sequence[Any]) -> Any:
 
 
 @lru_cache(_REMEMBERED)
-def _called(kind: _Kind) -> Any:
+def _called(kind: Kind) -> Any:
     """A call of the function that is one equation, to be put in place of the call."""
     eqn = kind.eqn
 

@@ -6,13 +6,15 @@ the same, and slopes that a head of 0 is multiplied by are finite, in every orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from math import prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import Literal
 
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.jaxprs import bound
@@ -20,13 +22,13 @@ from jaxte.bridge.price.operations import EXPONENTIALS, POWERS
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
+from jaxte.frontends.jaxpr.guards.harmless import filled, guarded_slope, kind_of_guard
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.slopes import Guard, Root, guard_of, roots_of
 from jaxte.frontends.jaxpr.guards.told import leaves_no_nan
 from jaxte.frontends.jaxpr.guards.values import Ranges
-from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in, ordered
-from jaxte.lang.limits import FEW, MANY_ELEMENTS, TABLE
+from jaxte.lang.limits import FEW, MANY_ELEMENTS, SEVERAL, TABLE
 
 _GUARDED = "not differentiated where its result is not chosen"
 _OF_SQUARE = "differentiated as a power of what the root is taken of"
@@ -188,6 +190,9 @@ class _Values:
         self._masks: dict[Slot, Any] = {}
         self._read_masks: dict[Slot, Any] = {}
         self._arrays: dict[int, Any] = {}
+        self._kinds = {step: kind_of_guard(guard) for step, guard in order.guards.items()}
+        self._many = Counter(kind for kind in self._kinds.values() if kind is not None)
+        self._functions: dict[Hashable, Callable[..., Any]] = {}
 
     def read(self, slot: Slot) -> Any:
         return self._value(slot, self._order.node(slot, True))
@@ -235,53 +240,34 @@ class _Values:
         mask = self._as_array(out, order.needs.mask(out, choice, self._masks))
         if order.takes_value(step):
             value = jax.lax.stop_gradient(self._made[out, False])
-            return in_place_of(step.eqn, _guarded_slope(guard), mask, value, *operands)
+            return self._by_slope(guard, mask, value, operands)
         if order.needs.is_multiplied(out):
             whole = order.needs.is_read_in_whole(out)
             read = None if whole else order.needs.mask(out, choice, self._read_masks, values=True)
             value = jax.lax.stop_gradient(as_it_stands(step.eqn, operands)[0])
             value = value if read is None else jnp.where(read, value, jnp.ones((), value.dtype))
-            return in_place_of(step.eqn, _guarded_slope(guard, in_whole=True), mask, value, *operands)
+            return self._by_slope(guard, mask, value, operands, in_whole=True)
 
         def compute(mask: Any, *operands: Any) -> Any:
-            return bound(step.eqn, _filled(guard, mask, operands))[0]
+            return bound(step.eqn, filled(guard, mask, operands))[0]
 
         return in_place_of(step.eqn, compute, mask, *operands)
 
+    def _by_slope(
+        self, guard: Guard, mask: Any, value: Any, operands: Sequence[Any], in_whole: bool = False
+    ) -> Any:
+        """The step with a rule for its slope: of several equal guards by calls of one function, whose rule JAX follows once."""
+        eqn, kind = guard.step.eqn, self._kinds[guard.step]
+        if kind is None or self._many[kind] < SEVERAL:
+            return in_place_of(eqn, guarded_slope(guard, in_whole), mask, value, *operands)
+        moving = [n for n, atom in enumerate(eqn.invars) if not isinstance(atom, Literal)]
+        key = kind, in_whole
+        if key not in self._functions:
+            slope = guarded_slope(guard, in_whole)
+            numbers = [None if n in moving else operand for n, operand in enumerate(operands)]
 
-def _filled(guard: Guard, mask: Any, operands: Sequence[Any]) -> list[Any]:
-    """The operands with harmless numbers where ``mask`` does not hold."""
-    filled = list(operands)
-    for n, own in guard.masks(mask).items():
-        filled[n] = jnp.where(own, operands[n], jnp.asarray(guard.numbers[n], operands[n].dtype))
-    return filled
+            def of_moving(mask: Any, value: Any, *given: Any) -> Any:
+                return slope(mask, value, *filled_in(numbers, moving, given))
 
-
-def _guarded_slope(guard: Guard, in_whole: bool = False) -> Callable[..., Any]:
-    """A guarded step of which the value as it stands is there: that is its value where it is needed, and its slope is taken of harmless numbers.
-
-    Where a result is compared as well, all that leads to the comparison would be computed twice otherwise.
-
-    Args:
-        in_whole: whether its value is read at other elements too.
-    """
-
-    @jax.custom_jvp
-    def kept(mask: Any, value: Any, *operands: Any) -> Any:
-        return value if in_whole else jnp.where(mask, value, jnp.ones((), value.dtype))
-
-    @kept.defjvp
-    def slope(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-        (mask, value, *operands), moved = primals, tangents[2:]
-        own = kept(mask, value, *operands)
-        if guard.step.name == "exp":  # its own slope
-            return own, jnp.where(mask, own, jnp.zeros((), value.dtype)) * moved[0]
-        moves = [n for n, x in enumerate(operands) if is_inexact(str(x.dtype))]
-        filled = _filled(guard, mask, operands)
-
-        def of_moving(*moving: Any) -> Any:
-            return bound(guard.step.eqn, filled_in(filled, moves, moving))[0]
-
-        return own, jax.jvp(of_moving, [filled[n] for n in moves], [moved[n] for n in moves])[1]
-
-    return kept
+            self._functions[key] = jax.jit(of_moving)
+        return in_place_of(eqn, self._functions[key], mask, value, *(operands[n] for n in moving))
