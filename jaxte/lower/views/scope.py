@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import prod
 from typing import Any, TypeVar
 
+from jaxte.lang.dtypes import width
 from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical, place_of
-from jaxte.lang.limits import FEW_POSITIONS, LEVELS, LONGEST_UNROLLED, MOST_PARTS
+from jaxte.lang.limits import FEW_POSITIONS, LEVELS, LONGEST_UNROLLED, MOST_HELD, MOST_PARTS
 from jaxte.lang.walk import free_axes, plain_indices, reads_of, substitute
-from jaxte.lower.arrays.views import Pad, Reshape, Tile
+from jaxte.lower.arrays.views import Index, Pad, Reshape, Tile
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.mixed_radix import Digits, digits_of, digits_wanted, is_roundabout, together
@@ -219,7 +221,7 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
                 if _is_digits(form):
                     continue
                 view = _view(read, scope)
-                if view is not None and not _is_askew(view):
+                if view is not None and not (_is_askew(view) or _is_cut_askew(view, read, reduced, scope)):
                     break
                 askew = (
                     MOST_PARTS if len(exprs) == 1 else FEW_POSITIONS
@@ -253,8 +255,21 @@ def _is_laid_out(indices: Sequence[Expr]) -> bool:
 
 def _is_askew(view: View) -> bool:
     """Whether rows are made longer so that they lie askew, which is a copy: a few slices that are added take one loop."""
-    flat = [n for n, step in enumerate(view.steps) if isinstance(step, Reshape)]
+    flat = _reshapes(view)
     return any(isinstance(step, Pad) for step in view.steps[min(flat, default=len(view.steps)) :])
+
+
+def _reshapes(view: View) -> list[int]:
+    return [n for n, step in enumerate(view.steps) if isinstance(step, Reshape)]
+
+
+def _is_cut_askew(view: View, read: Read, reduced: Sequence[Axis], scope: Scope) -> bool:
+    """The same where rows are long enough, and are cut elsewhere than where they end. Slices of a large array whose elements do not lie side by side would read all of it for each."""
+    flat = _reshapes(view)
+    cut = any(isinstance(step, Index) for step in view.steps[min(flat, default=0) : max(flat, default=0)])
+    size = prod(known(e) or MOST_HELD for e in read.tensor.shape) * width(read.dtype)
+    last = dims_of(scope.indices(read)[-1])
+    return cut and (size <= MOST_HELD or not any(among(d, reduced) for d in last))
 
 
 @lru_cache(maxsize=4096)
