@@ -62,6 +62,10 @@ def hues(x: Any) -> Any:
 
 RAISED = {
     "hues": (hues, ((128, 128, 3),)),
+    "hues of powers": (
+        lambda x: hues((x * x + 0.01) ** 0.8),
+        ((128, 128, 3),),
+    ),  # which all ways to them compute again
     "an error of predictions": (prediction_error, ((32, 2048), (16,))),
     "a Laplacian of a network": (laplacian, ((128, 32), (32, 64), (64, 1))),
     "tensor square": (tensor_square, ((16000, 3, 3), (16000, 3, 3))),
@@ -226,12 +230,12 @@ def test_the_gradient_as_it_stands_is_not_traced_where_it_cannot_be_faster(
 ) -> None:
     priced: list[bool] = []
 
-    def counted(closed: Any, wanted: Any, plan: Any, platform: str) -> Any:
+    def counted(closed: Any, wanted: Any, plan: Any) -> Any:
         priced.append(plan.is_changed)
-        return amounts(closed, wanted, plan, platform)
+        return program(closed, wanted, plan)
 
-    amounts = price_of_functions._amounts
-    monkeypatch.setattr(price_of_functions, "_amounts", counted)
+    program = price_of_functions._program
+    monkeypatch.setattr(price_of_functions, "_program", counted)
     assert len(_report(chain, ((512, 512),)).regions) == 1 and not priced
     priced.clear()
     at = jax.ShapeDtypeStruct((4096,), "int32")

@@ -11,7 +11,7 @@ import jax
 from jaxte.bridge.price.amounts import Amounts, moved_whole, of_loop, of_routine, seconds, times, total
 from jaxte.bridge.price.entered import operations
 from jaxte.bridge.price.loops import loops
-from jaxte.bridge.price.operations import APART, FUSED, Operation
+from jaxte.bridge.price.operations import APART, EXPONENTIALS, FUSED, POWERS, Operation
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.graphs import filled_in
 from jaxte.lower.cost.platforms import platform_of
@@ -24,6 +24,18 @@ def amounts_of(closed: Any, platform: str = "cpu") -> Amounts:
     """What a jaxpr does, with the bodies of its loops as often as they run."""
     order = operations(closed, platform)
     return total([*map(of_loop, loops(order)), *(a for own in order for a in _others(own, platform))])
+
+
+def dear_once(closed: Any, platform: str = "cpu") -> Amounts:
+    """The exponentials and powers of a jaxpr with each operation computed once, which is least: loops may compute what several of them read again."""
+    found: list[Amounts] = []
+    for own in operations(closed, platform):
+        if own.name == "scan":
+            found.append(times(dear_once(own.params["jaxpr"], platform), own.params["length"]))
+        elif not own.is_known:
+            kinds = {"exponential": EXPONENTIALS, "power": POWERS}
+            found += [{kind: float(own.made.size)} for kind, names in kinds.items() if own.name in names]
+    return total(found)
 
 
 def _others(own: Operation, platform: str) -> Iterator[Amounts]:

@@ -12,7 +12,7 @@ import jax
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.jaxprs import GROUPS, scan_counts
 from jaxte.bridge.price.amounts import Amounts, seconds
-from jaxte.bridge.price.programs import amounts_of, with_gradient
+from jaxte.bridge.price.programs import amounts_of, dear_once, with_gradient
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.convolutions import runs_well_in_loops
@@ -78,7 +78,8 @@ def cheaper(
         return plan
 
     def candidate(own: Plan) -> _Candidate:
-        return _Candidate(own, _amounts(closed, wanted, own, policy.platform))
+        program = _program(closed, wanted, own)
+        return _Candidate(own, program, amounts_of(program, policy.platform), policy.platform)
 
     best = candidate(plan)
     if best.seconds(paces) < longer * asked.least:
@@ -89,7 +90,11 @@ def cheaper(
         best = best.or_faster(left, paces, asked.taken_back)
         _tell((e for e in left.plan.kept if e.fate in GAINING), "as it stands it is faster by estimate")
     each = asked.each if number <= asked.large else asked.each_of_large
-    if whole or best.seconds(paces) < each * number or _part_in(_KEPT, best.amounts, paces) > asked.most_kept:
+    if (
+        whole
+        or best.seconds(paces) < each * number
+        or best.part_kept(paces, asked.most_kept) > asked.most_kept
+    ):
         return best.plan
     everything = planner(Choice.EVERYTHING).plan(closed, wanted)
     if everything.places == plan.places:
@@ -117,13 +122,24 @@ def _tell(entries: Iterable[Equation], reason: str) -> None:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A plan, and what the value and the gradient do by it."""
+    """A plan, the value and the gradient by it, and what these do."""
 
     plan: Plan
+    program: Any
     amounts: Amounts
+    platform: str
 
     def seconds(self, paces: Paces) -> float:
         return seconds(self.amounts, paces)
+
+    def part_kept(self, paces: Paces, most: float) -> float:
+        """The part of the time in what no program does faster; of exponentials and powers that is each of them once, which is looked at where all are more than ``most``."""
+        found = _part_in(_KEPT, self.amounts, paces)
+        if found <= most:
+            return found
+        once = dear_once(self.program, self.platform)
+        own = self.amounts | {name: min(self.amounts.get(name, 0.0), amount) for name, amount in once.items()}
+        return seconds({name: own[name] for name in _KEPT if name in own}, paces) / self.seconds(paces)
 
     def or_faster(self, other: _Candidate, paces: Paces, margin: float, whole: float = 1.0) -> _Candidate:
         """This one, or the other where that is faster by both prices, by the margin, and by ``whole`` by the whole price."""
@@ -154,8 +170,8 @@ def _follow_shifts(plan: Plan) -> bool:
     return any(prod(levels(steps)) >= _CERTAIN for steps in every)
 
 
-def _amounts(closed: Any, wanted: Wanted, plan: Plan, platform: str) -> Amounts:
-    """What the value and the gradient do by ``plan``."""
+def _program(closed: Any, wanted: Wanted, plan: Plan) -> Any:
+    """The value and the gradient by ``plan``, as a jaxpr."""
     given = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in closed.jaxpr.invars]
 
     def run(*arrays: Any) -> Any:
@@ -165,7 +181,7 @@ def _amounts(closed: Any, wanted: Wanted, plan: Plan, platform: str) -> Amounts:
 
     moving = [n for n, a in enumerate(given) if is_float(str(a.dtype)) and (wanted is None or n in wanted)]
     with as_it_is():
-        return amounts_of(jax.make_jaxpr(with_gradient(run, moving))(*given), platform)
+        return jax.make_jaxpr(with_gradient(run, moving))(*given)
 
 
 def _known_steps(closed: Any, read: Read, policy: Policy) -> int | None:

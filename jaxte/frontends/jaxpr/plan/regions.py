@@ -23,6 +23,7 @@ from jaxte.frontends.jaxpr.gains.matrices import (
     summed_product,
 )
 from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, is_pairwise
+from jaxte.frontends.jaxpr.gains.wide_rows import gain_of_wide_rows
 from jaxte.frontends.jaxpr.gains.worth import worth
 from jaxte.lower.cost.platforms import Platform
 
@@ -104,6 +105,13 @@ def equations(
             entry.become(Fate.KEPT, "a convolution in a loop, which XLA does there on one core, with vectors")
         if entry.index in left and entry.fate is not Fate.KNOWN:
             entry.become(Fate.KEPT, "slower raised, as measured")
+    if choice is Choice.ESTIMATED and not looped and all(e.fate is not Fate.GAINS for e in found):
+        # beside others that gain such a sum is a part of their regions, and what is raised once more is a part of that
+        again = {step for entry in found for step in entry.again}
+        for entry in (e for e in found if e.fate is Fate.NEUTRAL):
+            steps = [step for step in entry.steps if not step.is_known and step not in again]
+            if gain := gain_of_wide_rows(steps):
+                entry.become(Fate.ALONE, gain)
     return found
 
 
