@@ -72,6 +72,7 @@ class Assignment:
         padded: the tensors that are read with zeros around them.
         sliced: the tensors that are read as slices without zeros around them.
         unread: conditions on its positions that hold wherever it is read.
+        faces: axes of one position that are summed over like longer ones.
     """
 
     label: str
@@ -84,6 +85,7 @@ class Assignment:
     padded: Mapping[Tensor, Widths] = field(default_factory=dict)
     sliced: tuple[Tensor, ...] = ()
     unread: tuple[Expr, ...] = ()
+    faces: tuple[Axis, ...] = ()
 
 
 class Report:

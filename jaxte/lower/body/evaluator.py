@@ -52,6 +52,7 @@ class Body(Statements):
         self.padded = own.padded
         self.sliced = own.sliced
         self.unread = own.unread
+        self.faces = own.faces
         self.policy = shared.policy
         self.report = Report()
         self._rules = shared.rules

@@ -12,11 +12,13 @@ from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.candidates import noted
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.program.across.padded_once import padded_in
 from jaxte.lower.program.across.pieces_within import as_padded
 from jaxte.lower.rewrites.table import AFTER_PADDING, Place
 from jaxte.lower.rules.interleaved import kept_around, write_into
 from jaxte.lower.rules.peeled_edges import peeled, write_pieces
 from jaxte.lower.rules.select import literal_of
+from jaxte.lower.rules.summed_pieces import summed_in_pieces
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended
@@ -45,14 +47,20 @@ def lower_tensor(own: Assignment, shared: Shared, tensor: Compute) -> Body:
         root = root.args[0]
     root = applied(root, AFTER_PADDING, place)
     own = replace(own, axes=tensor.axes, padded=padded, wide=wide)
+    summed = summed_in_pieces(root, own, policy, scope)
+    if summed.rest is not root:
+        left = padded_in(summed.rest, policy.facts.tests_pads)
+        own = replace(own, padded=left, sliced=tuple(t for t in padded if t not in left), faces=summed.faces)
+        root = summed.root
     around = kept_around(root, own, tensor.dtype, scope)
     peeling = peeled(root, own, policy, scope)
     if peeling.is_chosen or around is not None:
         own = replace(own, padded={}, sliced=tuple(padded))
     body = Body(own, shared)
     body.report.fired([*tensor.planned_by, *place.fired])
-    if peeling.choice is not None:
-        noted(body, peeling.choice)
+    for choice in (peeling.choice, summed.choice):
+        if choice is not None:
+            noted(body, choice)
     if around is not None:
         write_into(body, around, tensor.dtype)
     elif peeling.is_chosen:

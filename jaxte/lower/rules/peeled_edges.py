@@ -77,7 +77,7 @@ def peeled(root: Expr, own: Assignment, policy: Policy, scope: Scope) -> Peeling
         scope: over all axes.
     """
     reads, axes = reads_of(root), own.axes
-    if own.in_tiles or not (own.padded or any(_divides(i) for r in reads for i in r.indices)):
+    if own.in_tiles or not may_have_edges(reads, own.padded):
         return Peeling()
     if root.reduces or reads_data(root):
         return Peeling()
@@ -87,17 +87,26 @@ def peeled(root: Expr, own: Assignment, policy: Policy, scope: Scope) -> Peeling
     pieces = tuple(_pieces(axes, cuts, scope))
     if not all(is_inside(read, pieces[0].scope) for read in reads) or is_interleaved(root, scope):
         return Peeling()
+    return Peeling(pieces, choice_of_pieces(root, own, policy, axes, cuts))
+
+
+def may_have_edges(reads: Sequence[Read], padded: Mapping[Tensor, Widths]) -> bool:
+    """Whether one of ``reads`` is of a tensor with zeros around it, wraps around, or repeats elements."""
+    return any(r.tensor in padded or any(map(_divides, r.indices)) for r in reads)
+
+
+def choice_of_pieces(root: Expr, own: Assignment, policy: Policy, axes: Sequence[Axis], cuts: Cuts) -> Chosen:
+    """Whether what ``cuts`` take off the ``axes`` of ``root`` is computed by itself, or all of it at once.
+
+    What is summed is an array too, over the interior: a loop that adds up such a product computes it as slowly as it finds its elements.
+    """
+    copies = _work_at_once(own.padded, reads_of(root))
+    at_once = copies if policy.facts.tests_pads else _work_of_pieces(root.dtype, axes, {})
     offers = [
-        Candidate(
-            SURROUNDED,
-            _work_at_once(own.padded, reads)
-            if policy.facts.tests_pads
-            else _work_of_pieces(root.dtype, axes, {}),
-            None,
-        ),
+        Candidate(SURROUNDED, at_once, None),
         Candidate(PEELED, _work_of_pieces(root.dtype, axes, cuts), None),
     ]
-    return Peeling(pieces, chosen(policy, own.name, offers, signature(axes, root, kind=PEELED)))
+    return chosen(policy, own.name, offers, signature(axes, root, kind=PEELED))
 
 
 def _divides(index: Expr) -> bool:

@@ -99,7 +99,7 @@ def _conditions(body: Body, job: Job, scope: Scope) -> Task:
     guards = split_conditions(conjunction(job.guards), scope)
     if guards is None or any(known(d.hi) == 0 for d in job.reduced):
         return (yield job.zero, scope)
-    single = next((d for d in job.reduced if known(d.hi) == 1), None)
+    single = next((d for d in job.reduced if known(d.hi) == 1 and not among(d, body.faces)), None)
     if single is not None:
         reduced = tuple(d for d in job.reduced if d is not single)
         inner = scope.replace(single, as_expr(0), [], deeper=0)
