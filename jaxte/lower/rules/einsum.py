@@ -214,7 +214,7 @@ def _plain_sum(body: Body, value: Value, job: Job, scope: Scope) -> Value:
 
 
 def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:
-    values = in_good_order(values, out)
+    values = in_good_order(values, out, body.policy.facts.copies_for_products)
     letters = letters_of(values, out)
     inputs = ",".join("".join(letters[d] for d in v.dims) for v in values)
     result = "".join(letters[d] for d in out)

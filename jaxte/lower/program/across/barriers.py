@@ -87,13 +87,26 @@ def keep_padded(statements: list[AnyStatement], lines: Sequence[AnyStatement]) -
     sources = [own.source for own in lines if isinstance(own, Statement)]
     padded = {name for node in nodes_below(*sources) if (name := _padded(node))}
     for n, own in enumerate(statements) if padded else ():
-        if isinstance(own, Statement) and own.target in padded and _is_function(own.source):
+        if isinstance(own, Statement) and own.target in padded and _is_function(_parts(own, statements[:n])):
             statements[n] = behind_barrier(own, by_call=True)
 
 
-def _is_function(source: Node) -> bool:
-    """Whether ``source`` is made of an array by ``exp`` or its like; of numbers alone it is computed when the program is compiled."""
-    below = nodes_below(source)
+def _parts(own: Statement, before: Sequence[AnyStatement]) -> Sequence[Node]:
+    """What ``own`` is written in, in statements of its own tensor: ``tanh`` within a choice may have a name."""
+    found = [own.source]
+    names = {node.identifier for node in nodes_below(own.source) if isinstance(node, Name)}
+    for one in reversed(before):
+        if not isinstance(one, Statement) or one.scope != own.scope:
+            break
+        if one.target in names:
+            found.append(one.source)
+            names |= {node.identifier for node in nodes_below(one.source) if isinstance(node, Name)}
+    return found
+
+
+def _is_function(sources: Sequence[Node]) -> bool:
+    """Whether ``sources`` are made of an array by ``exp`` or its like; of numbers alone they are computed when the program is compiled."""
+    below = nodes_below(*sources)
     called = any(_is_expensive(n) and dtypes.is_inexact(n.dtype) for n in below)
     return called and any(isinstance(n, Name) for n in below)
 

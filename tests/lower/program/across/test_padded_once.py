@@ -272,3 +272,29 @@ def test_functions_are_computed_before_zeros_are_put_around(build, is_kept: bool
     own_x = te.placeholder((40, 50), name="x")
     (expected,) = te.interpret([build(own_x)], {own_x: x})
     np.testing.assert_allclose(jax.jit(own)(x), expected, rtol=1e-5, atol=1e-6)
+
+
+def stepped(u: te.Tensor, k: te.Tensor, ends: str) -> te.Tensor:
+    """Three steps of a function that is chosen inside, so that it has a name of its own."""
+    n, m = u.shape
+    for step in range(3):
+
+        def element(i, j, u=u):
+            inside = (i >= 1) & (i < n - 1) & (j >= 1) & (j < m - 1)
+            near = k[()] * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4 * u[i, j])
+            if ends == "halved":
+                return te.select(inside, te.exp(-(near**2)), 0.5 * u[i, j])
+            return te.select(inside, te.tanh(u[i, j] + near), u[i, j] if ends == "held" else -u[i, j])
+
+        u = te.compute((n, m), element, f"u{step}")
+    return u
+
+
+@pytest.mark.parametrize("ends", ["held", "halved", "turned"])
+def test_functions_within_choices_are_computed_once_in_both_passes(ends: str) -> None:
+    """What the backward pass keeps apart, the forward pass keeps apart as well: XLA would take them for two values."""
+    own = te.function(lambda u, k: stepped(u, k, ends))
+    both = jax.jit(jax.value_and_grad(lambda u, k: (own(u, k) ** 2).sum(), argnums=(0, 1)))
+    structs = jax.ShapeDtypeStruct((60, 50), np.float32), jax.ShapeDtypeStruct((), np.float32)
+    compiled = Fused(both.lower(*structs))
+    assert compiled.cost_analysis()["transcendentals"] <= 3 * 60 * 50
