@@ -7,7 +7,7 @@ The functions are those of the suite and the corpus, short ones of many fields (
 (tests/natural_programs.py, tests/spellings.py), and what te.grad raises of the JAX functions of benchmarks/raised. All spellings of a function count as one.
 
 A row is a step of planning, a pass, a rewrite or a form. One that changes at most two functions is printed with their names: it goes
-into a more general one, or it shows three functions that it was not made for (tests/lower/mechanisms.py), or tests/few_readers.py says what is known of it, as test_reach.py asks.
+into a more general one, or it shows three functions that it was not made for (tests/lower/mechanisms.py), as test_reach.py asks.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from tests.lower import mechanism_flat as flat
 from tests.lower import mechanism_functions as of
 from tests.lower import mechanism_plans as plans
 from tests.lower import mechanism_sums as sums
+from tests.lower import mechanism_windows as windows
 
 Shape = tuple[int, ...]
 
@@ -61,9 +62,11 @@ class Mechanism:
     """A rule.
 
     Attributes:
-        counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, an operation of StableHLO, or "reductions of several arrays".
+        counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, an operation of StableHLO, "reductions of several arrays", or
+            "values that are not finite".
         without: does without it.
         small: lets it serve arrays of any size.
+        platform: for which the program is written; its counts are those of the CPU's compiler all the same.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Mechanism:
     without: Callable[[pytest.MonkeyPatch], None]
     samples: tuple[Sample, ...]
     small: Callable[[pytest.MonkeyPatch], None] = as_named
+    platform: str = "cpu"
 
 
 def _replaced(module: Any, name: str, by: Any) -> Callable[[pytest.MonkeyPatch], None]:
@@ -580,5 +584,118 @@ MECHANISMS = (
             Sample(flat.covariances, ((20, 1000),), 5),
             Sample(flat.microphones, ((12, 800), (12, 840)), 5),
         ),
+    ),
+    Mechanism(
+        "winners by doubling",
+        "flops",
+        as_named,
+        (
+            Sample(windows.closed, ((60, 70),), 2),
+            Sample(windows.peaks, ((20, 22, 24),), 2),
+            Sample(windows.dark_channel, ((3, 40, 50),), 2),
+        ),
+    ),
+    Mechanism(
+        "winners by comparison",
+        "select",
+        as_named,
+        (
+            Sample(windows.pooled, ((4, 8, 32, 32),), 4),
+            Sample(windows.blocks, ((4, 33, 32),), 4),
+            Sample(windows.cells, ((16, 16, 16),), 4),
+        ),
+    ),
+    Mechanism(
+        "extrema one axis after the other",
+        "flops",
+        as_named,
+        (
+            Sample(windows.wide_pool, ((2, 32, 32, 8),), 3),
+            Sample(windows.hollows, ((24, 25, 26),), 3),
+            Sample(windows.ridge, ((40, 64),), 3),
+        ),
+        platform="tpu",
+    ),
+    Mechanism(
+        "windows for prefixes",
+        "reduce_window",
+        as_named,
+        (
+            Sample(windows.rolling_mean, ((8, 2000),), 2),
+            Sample(windows.integral_image, ((60, 70),), 2),
+            Sample(windows.rolling_variance, ((4, 1000),), 2),
+        ),
+    ),
+    Mechanism(
+        "halos",
+        "slice",
+        as_named,
+        (
+            Sample(windows.lattice, ((40, 50),), 3),
+            Sample(windows.coupled_ring, ((300,),), 3),
+            Sample(windows.corners, ((16, 18, 20),), 3),
+        ),
+    ),
+    Mechanism(
+        "products of rows",
+        "bytes",
+        as_named,
+        (
+            Sample(windows.pointed, ((128, 128), (31, 31)), 2),
+            Sample(windows.blurred, ((4, 64, 64), (25, 25)), 2),
+            Sample(windows.seen_backwards, ((100, 110), (29, 31)), 2),
+        ),
+    ),
+    Mechanism(
+        "product of two stacks",
+        "temporaries",
+        as_named,
+        (
+            Sample(windows.registered, ((80, 80), (64, 64)), 2),
+            Sample(windows.pointed, ((78, 80), (15, 15)), 2),
+            Sample(windows.seen_backwards, ((64, 66), (11, 13)), 2),
+        ),
+    ),
+    Mechanism(
+        "products in common",
+        "temporaries",
+        as_named,
+        (
+            Sample(windows.balanced, ((256, 512), (512,), (256,)), 1.9),
+            Sample(windows.gated, ((256, 512), (512,), (512,)), 1.9),
+            Sample(windows.standardised, ((256, 512), (512,), (512,)), 1.9),
+        ),
+    ),
+    Mechanism(
+        "conditions around",
+        "values that are not finite",
+        as_named,
+        (
+            Sample(windows.heat, ((60,), (50,), (3,), (60,)), 100),
+            Sample(windows.ages, ((40,), (3,), (2,), (40,)), 5),
+            Sample(windows.growth, ((40,), (4,), (20,), (40,)), 100),
+        ),
+    ),
+    Mechanism(
+        "one-hot product",
+        "scatter",
+        as_named,
+        (
+            Sample(windows.few_bins, ((500, 40), Positions((500,), 8)), 2),
+            Sample(windows.clusters, ((1000, 64), Positions((1000,), 4)), 2),
+            Sample(windows.embedded, ((30, 16), Positions((2000,), 30)), 2),
+        ),
+        platform="tpu",
+    ),
+    Mechanism(
+        "associative scan",
+        "while",
+        as_named,
+        (
+            Sample(windows.discounted, ((8, 100),), 1),
+            Sample(windows.phases, ((8, 100), (8, 100)), 1),
+            Sample(windows.propagated, ((8, 100), (8, 100)), 1),
+        ),
+        platform="gpu",
     ),
 )
