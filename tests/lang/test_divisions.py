@@ -11,7 +11,7 @@ from jaxte.lang.expr import Var
 
 PACKAGE = Path(te.__file__).parent
 _MATCHES = re.compile(
-    r"""\b(is|in|is\ not|not\ in|==)\ \(?(FLOOR_DIVIDE|MOD|"floor_divide"|"mod")\b|,\ (MOD|FLOOR_DIVIDE)\)""",
+    r"""\b(is|in|is\ not|not\ in|==)\ \(?(ops\.)?(FLOOR_DIVIDE|MOD|"floor_divide"|"mod")\b|,\ (ops\.)?(MOD|FLOOR_DIVIDE)\)""",
     re.X,
 )
 # the first makes and folds them, the second is their linear form, the third reads JAX's names

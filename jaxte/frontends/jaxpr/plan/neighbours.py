@@ -18,6 +18,7 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import MOVES, SHIFTS
 from jaxte.lang import operators as ops
+from jaxte.lang.divisions import Remainder, divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
 from jaxte.lang.limits import FEW_POSITIONS, MOST_LARGER
 from jaxte.lang.walk import postorder
@@ -130,16 +131,14 @@ def is_held(body: Expr) -> bool:
 
 
 def divides(read: Read) -> bool:
-    return any(isinstance(n, Call) and n.op in (ops.FLOOR_DIVIDE, ops.MOD) for n in postorder(*read.indices))
+    return bool(divisions(*read.indices))
 
 
 def is_repeat(read: Read) -> bool:
     """Whether an array is read at affine indices, and quotients of axes that stand nowhere else: elements repeated."""
-    found = [
-        n for n in postorder(*read.indices) if isinstance(n, Call) and n.op in (ops.FLOOR_DIVIDE, ops.MOD)
-    ]
-    divided = [n.args[0] for n in found]
-    if any(n.op is ops.MOD for n in found) or not all(isinstance(a, Axis) for a in divided):
+    found = divisions(*read.indices)
+    divided = [d.number for d in found]
+    if any(isinstance(d, Remainder) for d in found) or not all(isinstance(a, Axis) for a in divided):
         return False
     bare = [n for i in read.indices for n in postorder(i) if isinstance(n, Axis)]
     return all(sum(a is b for b in bare) == 1 for a in divided)

@@ -8,7 +8,8 @@ from typing import Any
 from jaxte.frontends.jaxpr.values.positions import clamped, positions_in, remainder
 from jaxte.frontends.jaxpr.values.value import Value
 from jaxte.lang import operators as ops
-from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call
+from jaxte.lang.divisions import Remainder, division
+from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.lang.walk import depends_on
 from jaxte.sets.affine import Linear, from_linear, linear
 
@@ -76,8 +77,8 @@ def _index_at(column: Sequence[Expr], own: Axis, extent: Any) -> Expr | None:
 
 def _inside_of_remainder(index: Expr, extent: Any) -> tuple[Expr, bool]:
     """``i + s`` of ``(i + s) % n``, an index that goes around the end of an axis of ``n``."""
-    match index:
-        case Call(op, (inner, Const(int() as divisor))) if op is ops.MOD and divisor == extent:
+    match division(index):
+        case Remainder(inner, int() as divisor) if divisor == extent:
             return inner, True
     return index, False
 
