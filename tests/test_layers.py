@@ -113,6 +113,7 @@ LAYERS = (
     "planning.orders.*",
     "planning.indices.*",
     "planning.conditions.*",
+    "planning.sum_steps",
     "planning.sums",
     "planning.chains.found",
     "planning.chains.extents",

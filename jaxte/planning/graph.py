@@ -24,7 +24,8 @@ from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.repeats import layouts, read_through, with_repeats_counted
 from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.shared_elements import with_shared_elements
-from jaxte.planning.sums import CONDITIONS, DEFINITIONS, SUMS, Definition, planned_body, renewed
+from jaxte.planning.sum_steps import SUMS
+from jaxte.planning.sums import CONDITIONS, DEFINITIONS, Definition, planned_body, renewed
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.structure import PartialSum, mark_parts, topological_order
 from jaxte.tensors.tensor import Compute, Tensor

@@ -7,29 +7,37 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from jaxte.algebra.data_conditions import with_conditions_around
-from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, call, conjuncts
+from jaxte.lang.expr import TRUE, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import AND, DIVIDE, SELECT
 from jaxte.lang.rules import Rule
 from jaxte.lang.walk import postorder, reductions, substitute
 from jaxte.meaning.points import points
 from jaxte.planning.asked import Asked
-from jaxte.planning.conditions.counted_points import at_counted_points
-from jaxte.planning.conditions.data_equations import with_data_equations
-from jaxte.planning.conditions.masked_weights import with_masked_weights
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digit_choices import by_digit_values
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
-from jaxte.planning.indices.fewer_elements import at_terms, with_elements
 from jaxte.planning.indices.flat_windows import with_flat_windows
-from jaxte.planning.indices.known import with_turned_factors
-from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.shaped import with_shapes
-from jaxte.planning.indices.strides import with_frames
-from jaxte.planning.indices.winners import by_doubling, one_axis_apart
-from jaxte.planning.orders.contraction import planned_sum
-from jaxte.planning.orders.distribution import added, distributed, with_tables_first, without_divisors
-from jaxte.planning.orders.geometric import in_blocks
+from jaxte.planning.orders.distribution import added
+from jaxte.planning.sum_steps import (
+    BLOCKS,
+    COUNTED,
+    DIVISORS,
+    ELEMENTS,
+    EXTREMA,
+    FRAMES,
+    LINES,
+    MASKED,
+    PARTIAL_SUMS,
+    SOLVED,
+    TABLES,
+    TERMS_APART,
+    TURNED,
+    WHOLE_TERMS,
+    WINNERS,
+    Sum,
+)
 from jaxte.tensors.bodies.contexts import guards_of
 from jaxte.tensors.copies import Extended, with_copies
 from jaxte.tensors.structure import PartialSum, mark_parts, topological_order
@@ -49,116 +57,6 @@ class Definition(Asked):
     parts: Sequence[PartialSum] = ()
 
 
-@dataclass(frozen=True)
-class Sum(Asked):
-    """Where a step for one reduction is asked.
-
-    Attributes:
-        axes: those of the definition in which it stands.
-        name: of that definition.
-        guards: what holds where its value counts.
-        parts: partial sums that exist.
-    """
-
-    axes: tuple[Axis, ...] = ()
-    name: str = ""
-    guards: tuple[Expr, ...] = ()
-    parts: Sequence[PartialSum] = ()
-
-
-# a condition and a value: the reduction is the value where the condition holds, and its identity elsewhere
-Pending = tuple[Expr, Expr]
-# a sum, and what it is divided by
-Divided = tuple[Reduce, tuple[Expr, ...]]
-
-
-def _solved(pending: Pending, at: Sum) -> Pending:
-    node = pending[1]
-    assert isinstance(node, Reduce)
-    found = with_data_equations(node, at.axes)
-    return pending if found[1] is node else found
-
-
-def _counted(pending: Pending, at: Sum) -> Pending:
-    node = pending[1]
-    assert isinstance(node, Reduce)
-    found = at_counted_points(node)
-    return pending if found[1] is node and found[0] is TRUE else found
-
-
-def _undivided(value: Divided, at: Sum) -> Divided:
-    found = without_divisors(value[0])
-    return found if found[1] else value
-
-
-def _in_blocks(node: Expr, at: Sum) -> Expr:
-    assert isinstance(node, Reduce)
-    found = in_blocks(node, at.axes, at.name)
-    return node if found is None else found
-
-
-def _terms_apart(parts: tuple[Reduce, ...], at: Sum) -> tuple[Reduce, ...]:
-    found = tuple(distributed(parts[0], at.axes))
-    return parts if len(found) == 1 and found[0] is parts[0] else found
-
-
-SOLVED = Rule("solved equations", _solved, "what an equation with data chooses is read there")
-COUNTED = Rule("counted points", _counted, "only the points that count are reduced over")
-DIVISORS = Rule("divisors outside", _undivided, "sums of what a sum divides do not wait for it")
-BLOCKS = Rule("blocks of a recurrence", _in_blocks, "geometric weights carry sums from block to block")
-ELEMENTS = Rule[Expr, Sum](
-    "elements of windows",
-    lambda node, at: with_elements(node, at.axes, at.name) if isinstance(node, Reduce) else node,
-    "what long windows are a maximum of is computed once for each position",
-)
-EXTREMA = Rule[Expr, Sum](
-    "extrema one axis after the other",
-    lambda node, at: one_axis_apart(node, at.axes, at.name) if isinstance(node, Reduce) else node,
-    "which element of a window of several dimensions is the extremum is found along one after the other",
-)
-WINNERS = Rule[Expr, Sum](
-    "winners by doubling",
-    lambda node, at: by_doubling(node, at.axes, at.name) if isinstance(node, Reduce) else node,
-    "sums of what attains the extremum of a long window are known of its halves",
-)
-LINES = Rule[Reduce, Sum](
-    "lines of weights",
-    lambda node, at: with_lines(node, at.axes, at.name),
-    "expensive weights that one number decides are computed once for each of its values",
-)
-TABLES = Rule[Expr, Sum](
-    "tables first",
-    lambda node, at: with_tables_first(node, at.name) if isinstance(node, Reduce) else node,
-    "sums over the row of a table that data choose are computed once for each row",
-)
-TURNED = Rule[Reduce, Sum](
-    "turned factors",
-    lambda node, at: with_turned_factors(node, at.axes, at.name),
-    "small factors at positions that wrap are laid out, and read as they lie",
-)
-MASKED = Rule[Reduce, Sum](
-    "masked weights",
-    lambda node, at: with_masked_weights(node, at.name),
-    "a condition on the taps of a convolution is a mask on its weights",
-)
-TERMS_APART = Rule(
-    "terms apart", _terms_apart, "factors that are sums are multiplied out where each term is a product of matrices"
-)  # fmt: skip
-FRAMES = Rule[Reduce, Sum](
-    "frames", lambda node, at: with_frames(node, at.axes), "a strided window is a few slices side by side"
-)
-PARTIAL_SUMS = Rule[Expr, Sum](
-    "partial sums",
-    lambda node, at: (
-        planned_sum(node, at.axes, at.guards, at.name, at.parts) if isinstance(node, Reduce) else node
-    ),
-    "sums are taken one axis after the other, in the order of the least work",
-)
-WHOLE_TERMS = Rule[Expr, Sum](
-    "one for each term",
-    lambda node, at: at_terms(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
-    "a reduction is found once for each value of the terms of its indices",
-)
 CONDITIONS = Rule[Expr, Asked](
     "plain conditions", lambda body, at: with_plain_conditions(body), "conditions are ranges of positions"
 )  # fmt: skip
@@ -215,23 +113,6 @@ def _on_copies(own: Compute, at: Definition) -> Compute:
 CONTINUED_ENDS = Rule(
     "continued ends", _on_copies, "sums that read around or beyond the ends are planned over copies with continued ends"
 )  # fmt: skip
-SUMS: tuple[Rule, ...] = (
-    SOLVED,
-    COUNTED,
-    DIVISORS,
-    ELEMENTS,
-    EXTREMA,
-    WINNERS,
-    BLOCKS,
-    TABLES,
-    LINES,
-    TURNED,
-    MASKED,
-    TERMS_APART,
-    FRAMES,
-    PARTIAL_SUMS,
-    WHOLE_TERMS,
-)
 DEFINITIONS: tuple[Rule, ...] = (OVER_DIGITS, SHAPES, FLAT, CONTINUED_ENDS)
 
 

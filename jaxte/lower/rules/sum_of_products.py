@@ -10,34 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 
 from jaxte.algebra.product import Factor, is_zero, may_spoil, product_of
 from jaxte.algebra.sums import signed_terms
-from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import FEW, FEW_ELEMENTS, LONG_SUM, LONGEST_UNROLLED, MOST_TERMS
-from jaxte.lang.operators import ABS, ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.scalars.rows import OPS
-from jaxte.lang.walk import postorder, reads_data, reads_of, substitute
+from jaxte.lang.operators import ADD, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.walk import reads_data, reads_of, substitute
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.shifted_axes import is_far_shorter, is_product_beside
-from jaxte.lower.rewrites.short_axes import asks_rounded, is_short
 from jaxte.lower.rules.by_columns import by_columns, combined, reduced_call
 from jaxte.lower.rules.einsum import contraction
 from jaxte.lower.rules.einsum_operands import Job, guard_dims
 from jaxte.lower.rules.excluded_points import has_many_positions, may_be_masked
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
+from jaxte.lower.rules.short_dimensions import (
+    is_beside_short,
+    rows_of_shifts,
+    shifting_result,
+    short_dimension,
+    short_result,
+)
 from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.mixed_radix import digits_of, product_digits
-from jaxte.lower.views.scope import Scope, beside, overlapping, overlaps
+from jaxte.lower.views.scope import Scope, overlapping
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute
-
-_CHEAP = (ADD, SUBTRACT, NEGATIVE, MULTIPLY, ABS, MAXIMUM, MINIMUM, OPS["relu"])
 
 
 def sum_value(
@@ -198,7 +197,7 @@ def _positions(factor: Factor, scope: Scope) -> list[Expr]:
 def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     """Unrolls a short reduced dimension that shares an index with another one without being a digit of it."""
     exprs = [f.expr for f in job.factors]
-    rows = _rows(body, job, scope)
+    rows = rows_of_shifts(body, job, scope)
     if rows:
         along = replace(job, reduced=tuple(d for d in job.reduced if not among(d, rows)))
         value = body.named((yield from _overlaps(body, along, scope)))
@@ -208,12 +207,12 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     # slices of one array, each multiplied by a number, are one loop, where each is read for itself
     moved = [e for e in exprs if not fuses or facts.reads_windows_again or len(scope.dims_under(e)) > 1]
     dim = overlapping(moved, job.reduced, scope, job.budget)
-    if dim is not None and fuses and not body.in_tiles and _is_beside_short(exprs, dim, job, scope):
+    if dim is not None and fuses and not body.in_tiles and is_beside_short(exprs, dim, job, scope):
         dim = None
-    apart = _shifted(job, scope) if dim is None and fuses and not body.in_tiles else None
-    dim = _short(job, scope, fuses) if dim is None and apart is None else dim
+    apart = shifting_result(job, scope) if dim is None and fuses and not body.in_tiles else None
+    dim = short_dimension(job, scope, fuses) if dim is None and apart is None else dim
     if dim is None and not fuses and not body.in_tiles:
-        apart = _plane(job, scope)
+        apart = short_result(job, scope)
     if apart is not None:
         return (yield from _for_each(body, job, scope, apart))
     if dim is None:
@@ -225,129 +224,6 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     smaller = replace(job, reduced=rest, budget=job.budget // count, masked=masked, counted=False)
     make = lambda at: _conditions(body, smaller, at)  # noqa: E731
     return (yield from combined(body, ADD, dim, scope, job.dtype, make))
-
-
-def _is_beside_short(exprs: Sequence[Expr], dim: Axis, job: Job, scope: Scope) -> bool:
-    """Whether a reduced dimension overlaps with far shorter ones of the result, ``p`` in ``sum over i of d[i, b] * x[i + p, c]``.
-
-    Products of matrices for these are fewer than terms. What no matrix product is left of, shifted in several dimensions, is summed along rows.
-    """
-    found = [(d, known(d.hi), known(dim.hi)) for d in beside(exprs, dim, scope)]
-    if not found or any(
-        among(d, job.reduced) or not own or not whole or not is_far_shorter(own, whole)
-        for d, own, whole in found
-    ):
-        return False
-    dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
-    kept = [d for d in scope.order if not among(d, job.reduced)]
-    return is_product_beside(dims, frozenset(overlaps(exprs, kept, scope, job.budget)))
-
-
-def _short(job: Job, scope: Scope, fuses: bool) -> Axis | None:
-    """A reduced dimension of a few positions in a product that is as large as one of its factors.
-
-    Such a product is no matrix product: added up position by position it is one fused loop, if no long dimension is reduced. So are sums of elements around positions that
-    are data: XLA fuses gathers at one position each, not one at an array of positions. Where sums are calls of a library (not ``fuses``), one over a few positions
-    side by side takes as long for each as one over thirty, and products of two arrays of one shape, in pairs, 8 times as long as two slices of each.
-    """
-    dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
-    every = frozenset().union(*dims)
-    if every not in dims or any(asks_rounded(f.expr) for f in job.factors):
-        return None
-    for dim in job.reduced:
-        alike = not fuses and len(dims) > 1 and _is_side_by_side(job, dim, scope)
-        shared = all(map(is_short, job.reduced)) and any(
-            dim in own and (own != every or alike) for own in dims
-        )
-        fused = shared or (len(job.factors) > 1 and _is_around_data(job, dim, scope))
-        if fused and is_short(dim, min(FEW, job.budget)):
-            return dim
-    return None
-
-
-def _is_side_by_side(job: Job, dim: Axis, scope: Scope) -> bool:
-    """Whether the positions of ``dim`` are elements side by side in all that is multiplied, at positions that are no data, and so many that a library sums them.
-
-    Sums of 16-bit numbers are rounded once; terms would be one after the other.
-    """
-    every = dict.fromkeys(d for f in job.factors for d in scope.dims_under(f.expr))
-    if _points(list(every)) <= FEW_ELEMENTS or _points(job.reduced) > FEW or dtypes.width(job.dtype) < 4:
-        return False  # a long sum over many such dimensions is one sum
-    reads = [r for f in job.factors for r in reads_of(f.expr)]
-    last = (r.indices and among(dim, scope.dims_under(r.indices[-1])) for r in reads)
-    return all(last) and not any(reads_data(f.expr) for f in job.factors)
-
-
-def _plane(job: Job, scope: Scope) -> Axis | None:
-    """A dimension of the result of a few positions, ``c`` in ``sum over j of D[i, j] * (x[i, c] - y[j, c])``.
-
-    What is computed over all dimensions would be written to memory for a product that is no product of matrices; for one position of
-    ``c`` after the other it is one fused loop that keeps nothing. In tiles all of it stays in the cache, and one loop is enough.
-    """
-    dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
-    every = frozenset().union(*dims)
-    whole = [f.expr for f, own in zip(job.factors, dims, strict=True) if own == every]
-    if len(dims) < 2 or len(whole) != 1 or isinstance(whole[0], Read) or _points(job.reduced) < LONG_SUM:
-        return None
-    if any(isinstance(n, Call) and not n.weak and n.op not in _CHEAP for n in postorder(whole[0])):
-        return None  # the loop is as dear as what it keeps: differences to the nearest image, 0.8
-    for dim in scope.order:
-        alone = sum(dim in own for own in dims) == 1
-        long = all(_points([d]) >= LONG_SUM for d in every if d is not dim)
-        most = min(MOST_TERMS, job.budget) if long else FEW
-        if alone and dim in every and not among(dim, job.reduced) and is_short(dim, most):
-            return dim
-    return None
-
-
-def _shifted(job: Job, scope: Scope) -> Axis | None:
-    """A dimension of the result of a few positions by which what is multiplied is shifted, ``p`` in ``sum over i of d[i] * x[i + p]``.
-
-    Where another factor has all other dimensions this is no product of matrices, and its shifts side by side would be an array of their own: for
-    one position of ``p`` after the other, nothing but the sum is written.
-    """
-    dims = [frozenset(scope.dims_under(f.expr)) for f in job.factors]
-    every = frozenset().union(*dims)
-    kept = [d for d in scope.order if not among(d, job.reduced) and is_short(d, min(MOST_TERMS, job.budget))]
-    for dim in overlaps([f.expr for f in job.factors], kept, scope, job.budget):
-        if sum(dim in own for own in dims) == 1 and every - {dim} in dims:
-            return dim
-    return None
-
-
-def _rows(body: Body, job: Job, scope: Scope) -> list[Axis]:
-    """What sums of shifts are summed over at last, once each is summed along its rows.
-
-    Sums of a whole array are taken in two kernels each, unless what is written at first is an array for all of them.
-    """
-    if not body.policy.facts.fuses_products or body.in_tiles or job.guards:
-        return []
-    every = [d for d in scope.order if not is_short(d, LONGEST_UNROLLED)]
-    long = [d for d in every if among(d, job.reduced)]
-    if len(long) < len(every):  # a sum for each of many positions is none of rows
-        return []
-    inner = replace(job, reduced=tuple(d for d in job.reduced if among(d, long)))
-    if len(long) < 2 or _points(long[:-1]) < LONG_SUM or _shifted(inner, scope) is None:
-        return []
-    return long[:-1]
-
-
-def _points(dims: Sequence[Axis]) -> int:
-    return prod(known(d.hi) or 0 for d in dims)
-
-
-def _is_around_data(job: Job, dim: Axis, scope: Scope) -> bool:
-    """Whether a factor is read at positions that are data and ``dim`` together, one element at each."""
-    reads = (read for f in job.factors for read in reads_of(f.expr))
-    return any(
-        reads_of(index) and among(dim, scope.dims_under(index)) and all(map(_is_position, read.indices))
-        for read in reads
-        for index in read.indices
-    )
-
-
-def _is_position(index: Expr) -> bool:
-    return bool(reads_of(index)) or isinstance(index, (Axis, Const))
 
 
 def _for_each(body: Body, job: Job, scope: Scope, dim: Axis) -> Task:

@@ -22,7 +22,7 @@ from jaxte.lang.limits import FEW, FUNCTION, MOST_HELD
 from jaxte.lang.operators import ADD, COMPARISONS, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of, substitute
 from jaxte.planning.asked import intermediates
-from jaxte.planning.indices.shared_elements import computed_always
+from jaxte.planning.indices.shared_places import computed_always
 from jaxte.sets.intervals import extent, known
 from jaxte.tensors.tensor import Compute, Placeholder
 
