@@ -40,6 +40,8 @@ from jaxte.planning.indices.shared_places import (
 from jaxte.planning.indices.window_functions import is_window_function
 from jaxte.planning.terms import reads_windows
 from jaxte.sets.affine import Linear, from_linear
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.intervals import extent
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
@@ -212,11 +214,31 @@ def _shared(places: Sequence[Place]) -> tuple[Shared, dict[int, int]] | None:
     summed = [not among(_axis_of(f), first.tensor.axes) for f in first.positions]
     # Positions of a sum that are written one after the other, each a slice.
     order = sorted(range(len(axes)), key=lambda n: summed[n] and highs[n] - lows[n] > FEW_POSITIONS)
+    order = _as_it_lies(body, axes) or order
     axes = [axes[n] for n in order]
     if not reads_inside(axes, body):
         return None
     name = f"{first.tensor.name}_{first.node.op.name if isinstance(first.node, Call) else 'rows'}"
     return Shared(name, axes, body), {n: lows[n] for n in order}
+
+
+def _as_it_lies(body: Expr, axes: Sequence[Axis]) -> list[int] | None:
+    """The places of ``axes`` in the order of the one array that ``body`` is a function of, element by element; None where it reads another, or few positions along an axis.
+
+    A function of an array in another order is computed again for each product that reads it, or copied.
+    """
+    read, *others = reads_of(body)
+    if others or len(read.indices) != len(axes) or any(extent(a) <= FEW_POSITIONS for a in axes):
+        return None
+    forms = [linear_or_none(index) for index in read.indices]
+    found = [
+        n
+        for f in forms
+        if f is not None
+        for n, a in enumerate(axes)
+        if f.coefficient(a) == 1 and len(f.terms) == 1
+    ]
+    return found if len({*found}) == len(found) == len(axes) else None
 
 
 def _axis_of(position: Linear) -> Axis:

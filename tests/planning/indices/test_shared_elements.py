@@ -316,3 +316,37 @@ def test_the_matrix_of_a_product_is_kept_for_what_flows_back_to_the_other_one(
     assert counts[0] <= counts[1] * 1.01
     for found, right in zip(ours(*arrays), theirs(*arrays), strict=True):
         np.testing.assert_allclose(found, right, rtol=1e-3, atol=1e-3 * np.abs(right).max())
+
+
+def waves(p: te.Tensor, w: te.Tensor) -> te.Tensor:
+    i, j = te.reduce_axis((0, p.shape[0]), "i"), te.reduce_axis((0, p.shape[0]), "j")
+    even = te.compute((p.shape[1],), lambda k: te.sum(w[i] * te.cos(p[i, k]), axis=i), "even")
+    odd = te.compute((p.shape[1],), lambda k: te.sum(w[j] * te.sin(p[j, k]), axis=j), "odd")
+    return te.compute((p.shape[1],), lambda k: even[k] + 2.0 * odd[k], "y")
+
+
+def columns(p: te.Tensor, w: te.Tensor) -> te.Tensor:
+    i = te.reduce_axis((0, p.shape[0]), "i")
+    return te.compute((p.shape[1],), lambda k: te.sum(te.exp(p[i, k]) * te.exp(w[i]), axis=i), "y")
+
+
+def counts(p: te.Tensor, w: te.Tensor) -> te.Tensor:
+    i, j = te.reduce_axis((0, p.shape[0]), "i"), te.reduce_axis((0, p.shape[0]), "j")
+    return te.compute(
+        (p.shape[1], 8),
+        lambda k, b: te.sum(te.tanh(p[i, k]) * p[i, b], axis=i) + w[b] * te.sum(te.tanh(p[j, k]), axis=j),
+        "y",
+    )
+
+
+@pytest.mark.parametrize(("build", "functions"), [(waves, 4), (columns, 1), (counts, 1)])
+def test_a_function_of_an_array_lies_as_that_does(
+    build: Callable[..., te.Tensor], functions: int, rng: np.random.Generator
+) -> None:
+    """However it is summed: in another order it is copied, or computed again for what flows back."""
+    p, w = rng.normal(size=(300, 200)).astype(np.float32), rng.normal(size=300).astype(np.float32)
+    own = te.function(build)
+    both = jax.jit(jax.value_and_grad(lambda p, w: (own(p, w) ** 2).sum(), argnums=(0, 1)))
+    compiled = Fused(both.lower(p, w))
+    assert compiled.cost_analysis()["transcendentals"] <= functions * p.size + w.size
+    assert "p.T" not in str(te.source(own, p, w))
