@@ -12,6 +12,12 @@ SIZES = {
     "tiny": dict(b=1, n=5),
 }
 A = 0.97
+ABOVE = {
+    "while": (
+        1.0,
+        "a loop over positions, which is faster than products with small triangles or passes of a cumulative sum",
+    )
+}
 
 
 def inputs(b, n):

@@ -18,7 +18,7 @@ from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.winners import by_doubling, one_axis_apart
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import distributed, with_tables_first, without_divisors
-from jaxte.planning.orders.geometric import in_blocks
+from jaxte.planning.orders.geometric import carried
 from jaxte.tensors.structure import PartialSum
 
 
@@ -66,9 +66,9 @@ def _undivided(value: Divided, at: Sum) -> Divided:
     return found if found[1] else value
 
 
-def _in_blocks(node: Expr, at: Sum) -> Expr:
+def _carried(node: Expr, at: Sum) -> Expr:
     assert isinstance(node, Reduce)
-    found = in_blocks(node, at.axes, at.name)
+    found = carried(node, at.axes, at.name)
     return node if found is None else found
 
 
@@ -86,7 +86,9 @@ COUNTED = Rule("counted points", _counted, "only the points that count are reduc
 DIVISORS = Rule("divisors outside", _undivided, "sums of what a sum divides do not wait for it")
 
 
-BLOCKS = Rule("blocks of a recurrence", _in_blocks, "geometric weights carry sums from block to block")
+CARRIED = Rule(
+    "geometric sums", _carried, "geometric weights carry sums from step to step, or from block to block"
+)
 
 
 ELEMENTS = Rule[Expr, Sum](
@@ -171,7 +173,7 @@ SUMS: tuple[Rule, ...] = (
     ELEMENTS,
     EXTREMA,
     WINNERS,
-    BLOCKS,
+    CARRIED,
     TABLES,
     LINES,
     TURNED,

@@ -21,7 +21,7 @@ from jaxte.planning.indices.flat_windows import with_flat_windows
 from jaxte.planning.indices.shaped import with_shapes
 from jaxte.planning.orders.distribution import added
 from jaxte.planning.sum_steps import (
-    BLOCKS,
+    CARRIED,
     COUNTED,
     DIVISORS,
     ELEMENTS,
@@ -175,7 +175,7 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
     if divisors:
         inner = _sum_planned(value, at)
         return _where(outside, reduce(lambda above, below: call(DIVIDE, above, below), divisors, inner), node)
-    for rule in (ELEMENTS, EXTREMA, WINNERS, BLOCKS, TABLES):
+    for rule in (ELEMENTS, EXTREMA, WINNERS, CARRIED, TABLES):
         found = rule.at(value, at)
         if found is not value:
             return _where(outside, found, node)

@@ -345,7 +345,7 @@ MECHANISMS = (
         ),
     ),
     Mechanism(
-        "blocks of a recurrence",
+        "geometric sums",
         "flops",
         as_named,
         (
@@ -618,10 +618,10 @@ MECHANISMS = (
     ),
     Mechanism(
         "windows for prefixes",
-        "reduce_window",
+        "while",
         as_named,
         (
-            Sample(windows.rolling_mean, ((8, 2000),), 2),
+            Sample(windows.rolling_mean, ((8, 1000),), 2),
             Sample(windows.integral_image, ((60, 70),), 2),
             Sample(windows.rolling_variance, ((4, 1000),), 2),
         ),

@@ -148,6 +148,8 @@ class Platform:
         intermediate: operations of a sum in the time that an element of an intermediate takes to be written and read.
         loop: the same in the time that one more loop takes to start (partial sums that others share).
         chain: elements of a step of a loop up to which it takes no longer as a step of ``lax.scan`` than written out; 0 where each trip takes longer than a kernel.
+        cumulative_call: kernels that a call of ``jnp.cumsum`` takes as long as, whatever is in it; XLA's CPU makes it of many small loops.
+        scan_call: the same for a loop of ``lax.scan`` over an axis.
         window_call: kernels that a call of ``lax.reduce_window`` takes as long as.
         window_extrema: elements that a call of it for an extremum, or with strides or spacings, meets in the time of one of a sum at each position.
         lanes: output features that a convolution computes at the same time, whether there are as many or not.
@@ -206,6 +208,8 @@ class Platform:
     intermediate: int = 24
     loop: int = 25_000_000
     chain: int = 0
+    cumulative_call: int = 2
+    scan_call: int = 6
     window_call: int = 1
     window_extrema: int = 1
     lanes: int = 16
@@ -285,6 +289,8 @@ CPU = Platform(
     intermediate=4,
     loop=0,
     chain=512,
+    cumulative_call=9,
+    scan_call=1,
     window_call=4,
     paces=CPU_PACES,
 )

@@ -73,15 +73,18 @@ def _tuple(node: loops.Tuple, to: Writer) -> Written:
 
 
 def _scanned(node: loops.Scanned, to: Writer) -> Written:
-    reverse = "True" if node.reverse else ""
     arrays = to.one_or_all(node.starts), to.one_or_all(node.elements)
-    scan, _ = call("lax.scan", node.function, *arrays, reverse=reverse, unroll=str(node.unroll))
+    scan, _ = call("lax.scan", node.function, *arrays, **_way(node))
     return f"{scan}[1]", CALL
 
 
 def _carried(node: loops.Carried, to: Writer) -> Written:
-    named = {"reverse": "True" if node.reverse else "", "unroll": str(node.unroll) if node.unroll > 1 else ""}
-    return call("lax.scan", node.function, to.one_or_all(node.starts), to.text(node.elements), **named)
+    return call("lax.scan", node.function, to.one_or_all(node.starts), to.text(node.elements), **_way(node))
+
+
+def _way(node: loops.Scanned | loops.Carried) -> dict[str, str]:
+    """From which end a loop runs, and how many of its steps are one, where that is said."""
+    return {"reverse": "True" if node.reverse else "", "unroll": str(node.unroll) if node.unroll > 1 else ""}
 
 
 def _binomial(node: loops.Binomial, to: Writer) -> Written:

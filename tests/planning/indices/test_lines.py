@@ -14,11 +14,18 @@ import jaxte as te
 from harness.sides import with_gradients
 from jaxte.planning.graph import planned
 from jaxte.planning.indices.lines import Line
+from jaxte.planning.orders import geometric
 from jaxte.tensors.structure import topological_order
 from tests.xla_counts import Fused
 
 N = 40
 Build = Callable[[te.Tensor], te.Tensor]
+
+
+@pytest.fixture(autouse=True)
+def steps_are_dear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Geometric weights are no loop, as on a GPU."""
+    monkeypatch.setattr(geometric, "has_cheap_steps", lambda: False)
 
 
 def weighted(weight: Callable[[Any, Any], Any], where: Callable[[Any, Any], Any] | None = None) -> Build:

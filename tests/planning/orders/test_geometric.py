@@ -1,4 +1,4 @@
-"""Sums with geometric weights are linear recurrences, in blocks: values, gradients and operations, however they are written."""
+"""Sums with geometric weights are linear recurrences, in steps on a CPU and in blocks elsewhere: values, gradients and operations, however they are written."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.planning.orders.geometric import in_blocks
+from jaxte.planning.orders import geometric
 from tests.xla_counts import Fused
 
-N = 144
+N = 144  # above the limits of both ways
 
 
 def over(n: int = N) -> te.Axis:
@@ -38,15 +38,25 @@ def definition(spelling: str, n: int = N) -> Callable[[te.Tensor], te.Tensor]:
     return lambda x: te.compute((n,), lambda t: SPELLINGS[spelling](x, t, over(n)), "y")
 
 
+WAYS = ("lax.scan", "blocks")
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the emitted text has: loops where steps are cheap, blocks where they are not."""
+    monkeypatch.setattr(geometric, "has_cheap_steps", lambda: request.param == "lax.scan")
+    return str(request.param)
+
+
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("n", [N, 131])
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_values_and_gradients(spelling: str, n: int, rng: np.random.Generator) -> None:
+def test_values_and_gradients(spelling: str, n: int, way: str, rng: np.random.Generator) -> None:
     x, h = rng.standard_normal(n), rng.standard_normal(n)
     build = definition(spelling, n)
     X = te.placeholder((n,), "float64", "x")
     run = te.function(build)
-    assert "blocks" in te.source(run, x)
+    assert way in te.source(run, x)
     y, pull = jax.vjp(run, x)
     np.testing.assert_allclose(y, te.interpret(build(X), {X: x}), rtol=1e-9, atol=1e-9)
     step = 1e-6 * h
@@ -57,7 +67,7 @@ def test_values_and_gradients(spelling: str, n: int, rng: np.random.Generator) -
     )
 
 
-def test_rates_that_are_learned(rng: np.random.Generator) -> None:
+def test_rates_that_are_learned(way: str, rng: np.random.Generator) -> None:
     """Of each channel, beside batches: gradients to what is summed and to the rates."""
     x, rate = rng.standard_normal((2, 3, N)).astype("float32"), rng.uniform(0.02, 0.2, 3).astype("float32")
 
@@ -74,7 +84,7 @@ def test_rates_that_are_learned(rng: np.random.Generator) -> None:
         return jax.numpy.einsum("cts,bcs->bct", jax.numpy.exp(-r[:, None, None] * distance) * lower, x)
 
     run = te.function(build)
-    assert "blocks" in te.source(run, x, rate)
+    assert way in te.source(run, x, rate)
     h = rng.standard_normal(x.shape).astype("float32")
     (y, pull), (same, plain_pull) = jax.vjp(run, x, rate), jax.vjp(plain, x, rate)
     np.testing.assert_allclose(y, same, rtol=1e-4, atol=1e-4)
@@ -82,11 +92,12 @@ def test_rates_that_are_learned(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
-def test_operations(rng: np.random.Generator) -> None:
-    """About n ** 1.5 in both passes, and nothing of n * n elements."""
+def test_operations(way: str, rng: np.random.Generator) -> None:
+    """About n ** 1.5 in both passes in blocks, and nothing of n * n elements."""
     n = 1024
     run = te.function(definition("power", n))
-    x = np.ones(n, "float32")
+    x = rng.standard_normal(n).astype("float32")
+    assert way in te.source(run, x)
     compiled = Fused(jax.jit(lambda x: jax.vjp(run, x)[1](x)).lower(x))
     assert compiled.cost_analysis()["flops"] < n * n / 4
     assert compiled.memory_analysis().temp_size_in_bytes < 4 * n * n / 16
@@ -107,4 +118,4 @@ def test_operations(rng: np.random.Generator) -> None:
 def test_what_is_none(element: Callable[..., Any]) -> None:
     x = te.placeholder((N,), name="x")
     y = te.compute((N,), lambda t: element(x, t, over()), "y")
-    assert in_blocks(y.body, y.axes, "y") is None  # type: ignore[attr-defined]
+    assert geometric.carried(y.body, y.axes, "y") is None  # type: ignore[attr-defined]

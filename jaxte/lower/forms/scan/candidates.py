@@ -1,6 +1,6 @@
 """The forms of a cumulative reduction, with what each costs and the nodes that it is written as.
 
-- scan: ``jnp.cumsum`` and its like, which XLA computes in a logarithmic number of passes;
+- scan: ``jnp.cumsum`` and its like, which XLA computes in a logarithmic number of passes, on a CPU of many small loops each;
 - associative scan: ``lax.associative_scan``, the same by slices of whole arrays, for reducers whose steps hand on several values: of one value a blocked scan
   takes 0.6 times as long on a TPU by its compiler's model;
 - sequential scan: ``lax.scan`` over the axis, one pass and one step for each position. A CPU runs such a loop at the speed of
@@ -19,6 +19,7 @@ from math import log2, prod
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import ZERO, Const, Expr, Reducer, Symbol
 from jaxte.lang.graphs import identical
+from jaxte.lang.limits import NARROW, VECTOR
 from jaxte.lang.operators import SELECT
 from jaxte.lower.arrays.data import Call
 from jaxte.lower.arrays.elementwise import Apply, Cast, Full, Kept, Name, Typed
@@ -40,7 +41,7 @@ from jaxte.sets.intervals import extent_of, known
 
 SCAN, ASSOCIATIVE = "scan", "associative scan"
 SEQUENTIAL, BLOCKED = "sequential scan", "blocked scan"
-_MOST_STEPS = 64  # of a sum, whose rounding errors add up: some four units in the last place
+_MOST_STEPS = 1024  # of a sum, whose rounding errors add up: as those of NumPy's cumulative sums and of XLA's sums over rows do, to some fifteen units in the last place
 
 
 def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Candidate]:
@@ -71,6 +72,8 @@ def scan_candidates(body: Body, spec: ScanSpec, wanted: Wanted) -> Iterator[Cand
     if has_cumulative(spec.reducer):
         yield candidate(SCAN, cumulative)
     shape = spec.arrays[0].shape
+    if has_cumulative(spec.reducer) and all(map(known, shape)) and prod(map(extent_of, shape)) <= NARROW:
+        return  # of so few elements the shortest text takes no longer
     halves = all(known(shape[scan.axis]) is not None for scan in spec.scans)
     if halves and not has_blocks(spec):  # halves, which jax.export does not take of symbolic sizes
         yield candidate(ASSOCIATIVE, associative)
@@ -102,7 +105,7 @@ def _work(spec: ScanSpec, form: str, facts: Platform) -> Work:
         length, points = shape[scan.axis], prod(shape)
         wide = prod(shape[scan.axis + 1 :]) > facts.line  # so that whole vectors are combined
         if form == SCAN:
-            own = Work(scan=points * arity, kernel=2)
+            own = Work(scan=1.6 * points * arity, kernel=facts.cumulative_call)
         elif form == ASSOCIATIVE:
             own = Work(scan=0.6 * points * arity, kernel=2 * log2(length + 1))
         elif form == BLOCKED:
@@ -116,7 +119,7 @@ def _work(spec: ScanSpec, form: str, facts: Platform) -> Work:
             moved = scan.axis > 0 and points // max(1, length) > facts.line
             stream = (16 * arity + 8) * points if moved else 8 * points * arity
             steps = facts.wide_step * length if wide else length
-            own = Work(scan=0.15 * points * arity, step=steps, stream=stream, kernel=6)
+            own = Work(scan=0.05 * points * arity, step=steps, stream=stream, kernel=facts.scan_call)
         total = total + own
     return total
 
@@ -254,7 +257,9 @@ def sequential(spec: ScanSpec, scan: Scan, values: Sequence[Node], step: str) ->
         for n in carried_values(spec, scan)
     )
     own = moved[spec.position]
-    together = TOGETHER if isinstance(own.shape[0], Const) else 1  # jax.export divides no symbolic length
+    # of wider rows each step is a loop by itself, which others beside it only slow down; jax.export divides no symbolic length
+    narrow = prod(map(extent_of, own.shape[1:])) <= VECTOR
+    together = TOGETHER if narrow and isinstance(own.shape[0], Const) else 1
     result = Scanned(step, starts, tuple(moved), own.shape, own.kind, scan.reverse, together)
     order = [n + 1 if n < scan.axis else 0 if n == scan.axis else n for n in range(len(own.shape))]
     return _in_order(result, order)

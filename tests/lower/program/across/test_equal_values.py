@@ -116,17 +116,17 @@ def test_a_long_value_that_is_part_of_several_is_written_once() -> None:
 
 
 def test_running_sums_in_blocks_share_a_function() -> None:
-    p, q = te.placeholder((64, 512), name="p"), te.placeholder((64, 512), name="q")
+    p, q = te.placeholder((64, 2048), name="p"), te.placeholder((64, 2048), name="q")
 
     def running(x: te.Tensor) -> te.Tensor:
-        j = te.reduce_axis((0, 512), "j")
-        return te.compute((64, 512), lambda r, k: te.sum(x[r, j], axis=j, where=j <= k), f"c{x.name}")
+        j = te.reduce_axis((0, 2048), "j")
+        return te.compute((64, 2048), lambda r, k: te.sum(x[r, j], axis=j, where=j <= k), f"c{x.name}")
 
     a, b = running(p), running(q)
-    y = te.compute((64, 512), lambda r, k: a[r, k] * te.tanh(b[r, k]), "y")
+    y = te.compute((64, 2048), lambda r, k: a[r, k] * te.tanh(b[r, k]), "y")
     assert te.source(y).count("def cp_prefix(x):") == 1
     assert "def cq_prefix" not in te.source(y)
     rng = np.random.default_rng(0)
-    feeds = {t: rng.standard_normal((64, 512)).astype(np.float32) for t in (p, q)}
+    feeds = {t: rng.standard_normal((64, 2048)).astype(np.float32) for t in (p, q)}
     wanted = np.cumsum(feeds[p], 1, np.float64) * np.tanh(np.cumsum(feeds[q], 1, np.float64))
     np.testing.assert_allclose(te.evaluate(y, feeds), wanted, rtol=1e-3, atol=2e-3)

@@ -93,7 +93,7 @@ def hazards(x: Any) -> Any:
 @pytest.mark.parametrize("f", [phases, walks, hazards], ids=lambda f: f.__name__)
 def test_elements_of_prefixes_are_computed_once(f: Callable[[Any], Any]) -> None:
     """Slopes that are loops stand before the blocks, in which they would be met several times."""
-    x = jax.ShapeDtypeStruct((256, 320), "float32")
+    x = jax.ShapeDtypeStruct((2048, 2048), "float32")
     backward = te.source(te.adjoint(lambda x: jnp.sum(f(x)), everything=True), x).split("def backward")[1]
     assert any("dcumsum = _apart(" in line for line in backward.splitlines()), backward
     assert "_suffix(" in backward or "_prefix(" in backward
