@@ -81,6 +81,7 @@ class Text:
         choices: what became of the tensors of a step.
         beside: what a step is handed of others, parameters behind its own.
         before: statements that come before the loop, and make what each step reads.
+        turned: tensors with an axis first, which are made before the loop too.
     """
 
     group: Recurrence
@@ -94,6 +95,7 @@ class Text:
     choices: list[Choice] = field(default_factory=list)
     beside: Sequence[Beside] = ()
     before: list[Statement] = field(default_factory=list)
+    turned: dict[tuple[Tensor, int], Statement] = field(default_factory=dict)
 
     def function(self, name: str, rows: Sequence[int]) -> Function:
         """One step.
@@ -103,11 +105,12 @@ class Text:
             rows: numbers of the tensors that it returns beside what is carried on.
         """
         outside = frozenset(self.known.values())
-        lines = self.handed()
+        lines = self.handed(frozenset(self.known))
         once = read_again(self.step, self.writer.shared.policy)
         inner = self.writer.program(Tiling(tuple(self.step.order), {}, {}, once=once), self.known, self.scope)
         lines += inner.statements
-        self.before, lines = taken_before(lines, outside, self.writer.shared.names)
+        before, lines = taken_before(lines, outside, self.writer.shared.names)
+        self.before = [*self.turned.values(), *before]
         self.choices = list(inner.choices)
         results = [tensor_name(inner.names.get(r, ""), r) for r in self.step.results]
         found = [results[n] for n in rows]
@@ -117,8 +120,8 @@ class Text:
 
     # --- the beginning of a step
 
-    def handed(self) -> list[AnyStatement]:
-        """The statements that name what a step is handed."""
+    def handed(self, outside: frozenset[Tensor]) -> list[AnyStatement]:
+        """The statements that name what a step is handed; ``outside`` exists before the loop."""
         names, step = self.writer.shared.names, self.step
         for state in self.group.states:
             for lag in range(1, max(step.depth(state), state in self.ended) + 1):
@@ -146,18 +149,23 @@ class Text:
                 listed = [own.identifier for own in beside.names.values()]
                 lines.append(Statement(self.scope, ", ".join(listed), Name(beside.parameter)))
         for placeholder, own in step.slices.items():
-            node = self._sliced(placeholder, own, lines)
+            node = self._sliced(placeholder, own, outside, lines)
             self.known[placeholder] = names.new(f"{placeholder.name}_{step.now.name}")
             lines.append(Statement(self.scope, self.known[placeholder], node))
         return lines
 
-    def _sliced(self, placeholder: Tensor, own: Slice, lines: list[AnyStatement]) -> Node:
+    def _sliced(
+        self, placeholder: Tensor, own: Slice, outside: frozenset[Tensor], lines: list[AnyStatement]
+    ) -> Node:
         handed = self._handed_at(own)
         if handed is not None:
             return handed
         if any(number_of(as_expr(own.source.shape[axis])) == 0 for axis in own.positions):
             return _zeros(placeholder.shape, placeholder.dtype)  # nothing is read of it
         node: Node = tensor_name(self.known[own.source], own.source)
+        if own.source in outside and self._reads_columns(own):
+            ((axis, position),) = own.positions.items()
+            return DynamicIndex(self._turned(own.source, node, axis), self._position(position, lines), 0)
         for axis, position in sorted(own.positions.items(), reverse=True):
             at = self._position(position, lines)
             node = (
@@ -166,6 +174,24 @@ class Text:
                 else DynamicIndex(node, at, axis)
             )
         return node
+
+    def _reads_columns(self, own: Slice) -> bool:
+        """Whether what a step reads lies apart, where a step takes so little time that this is most of it."""
+        return (
+            self.writer.shared.policy.facts.chain > 0
+            and not own.lengths
+            and len(own.positions) == 1
+            and 0 not in own.positions
+        )
+
+    def _turned(self, source: Tensor, node: Node, axis: int) -> Node:
+        """``source`` with ``axis`` first."""
+        order = (axis, *(n for n in range(len(node.shape)) if n != axis))
+        if (source, axis) not in self.turned:
+            name = self.writer.shared.names.new(f"{source.name}_rows")
+            self.turned[source, axis] = Statement(self.scope, name, View(node, Transpose(order)))
+        made = self.turned[source, axis]
+        return Name(made.target, made.source.shape, made.source.kind)
 
     def _handed_at(self, own: Slice) -> Name | None:
         """A slice that the step is handed by itself."""

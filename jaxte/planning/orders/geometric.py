@@ -14,12 +14,11 @@ a chunked scan of a linear recurrence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isqrt, prod
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, ZERO, Axis, Const, Expr, Read, Reduce, as_expr, call, cast
-from jaxte.lang.graphs import among
 from jaxte.lang.limits import LONG, NARROW
 from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import depends_on, reads_of, substitute
@@ -62,24 +61,36 @@ def has_cheap_steps() -> bool:
 
 
 def _in_steps(found: GeometricSum, axes: Sequence[Axis], dtype: str, name: str) -> Expr:
-    """One position after the other, each with what the one before it came to."""
+    """One position after the other, each with what the one before it came to; what a step reads lies together."""
     kept = _over(found, axes, (*found.rest, Factor(found.weight)))
-    every = [a for a in axes if a is found.t or among(a, kept)]
+    every = [found.t, *kept]
     own = _own(every)
     mine, t = list(own.values()), own[found.t]
     state = State(f"{name}_carried", tuple(a.hi for a in mine), dtype)
     inside, before = (t + 1 < t.hi, t + 1) if found.backwards else (t >= 1, t - 1)
-    last = Read(state, [before if a is t else a for a in mine])
+    last = Read(state, [before, *mine[1:]])
     ratio, first = (
         _weight(substitute(e, own), mine, f"{name}_{of}", dtype)
         for e, of in ((found.over(ONE), "ratio"), (found.first, "first"))
     )
-    value = cast(substitute(multiplied(found.rest), own | {found.s: t}), dtype)
+    value = _summed(found, axes, own, f"{name}_rows", dtype)
     now = value if isinstance(first, Const) and first.value == 1 else first * value
     body = now + ratio * call(SELECT, inside, last, cast(as_expr(0), dtype))
-    place = [a is t for a in mine].index(True)
-    group = Recurrence((state,), (Compute(state.name, mine, body),), (place,), found.backwards)
+    group = Recurrence((state,), (Compute(state.name, mine, body),), (0,), found.backwards)
     return Read(group.tensors[0], every)
+
+
+def _summed(
+    found: GeometricSum, axes: Sequence[Axis], own: Mapping[Expr, Axis], name: str, dtype: str
+) -> Expr:
+    """What is summed at a step; where positions are not the first axis, elements of a tensor of which they are: a column is read slowly."""
+    value = cast(substitute(multiplied(found.rest), {**own, found.s: own[found.t]}), dtype)
+    over = [found.t, *_over(found, axes, found.rest)]
+    if axes[0] is found.t or len(over) == 1:
+        return value
+    places = [own[a] for a in over]
+    rows = _own(places)
+    return Read(Compute(name, list(rows.values()), substitute(value, dict(rows))), places)
 
 
 def _weight(weight: Expr, axes: Sequence[Axis], name: str, dtype: str) -> Expr:
