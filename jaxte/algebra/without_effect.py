@@ -84,10 +84,33 @@ def without_effect(
     }
 
 
+def extrema_without_effect(
+    states: Sequence[Tensor], definitions: Sequence[Tensor], order: Sequence[Tensor]
+) -> set[int]:
+    """The numbers of those ``definitions`` of a recurrence that are extrema which none of the others depends on: the maxima of a forward algorithm.
+
+    Args:
+        states: what stands for the definitions where they are read.
+        order: what the definitions are made of from states, each tensor after those that it reads.
+    """
+    found = set()
+    for n, (state, own) in enumerate(zip(states, definitions, strict=True)):
+        if isinstance(own, Compute) and isinstance(own.body, Reduce) and own.body.reducer.name in _EXTREMA:
+            others = [t for t in order if t is not own]
+            if not among(state, own.inputs) and _are_invariant(definitions, own, others, (), state):
+                found.add(n)
+    return found
+
+
 def _are_invariant(
-    outputs: Sequence[Tensor], pivot: Compute, order: Sequence[Tensor], opaque: Collection[Tensor]
+    outputs: Sequence[Tensor],
+    pivot: Compute,
+    order: Sequence[Tensor],
+    opaque: Collection[Tensor],
+    stand: Tensor | None = None,
 ) -> bool:
-    followed = _Followed(pivot)
+    """Whether none of ``outputs`` but ``pivot`` itself changes with that, which ``stand`` stands for where it is read."""
+    followed = _Followed(pivot, stand)
     try:
         for tensor in order:
             if not followed.degrees.keys().isdisjoint(tensor.inputs):
@@ -96,17 +119,17 @@ def _are_invariant(
                 followed.add(tensor)
     except (_UnknownError, TooLarge):
         return False
-    return followed.degrees.keys().isdisjoint(outputs)
+    return followed.degrees.keys().isdisjoint(t for t in outputs if t is not pivot)
 
 
 class _Followed:
     """The degrees of tensors in that of ``pivot``; those without one do not depend on it."""
 
-    def __init__(self, pivot: Compute) -> None:
+    def __init__(self, pivot: Compute, stand: Tensor | None) -> None:
         self._forms = Expansion()
-        self.degrees: dict[Tensor, _Degree] = {
-            pivot: _Degree(tuple(pivot.axes), self._forms.normal(Const(1.0)), False)
-        }
+        own = _Degree(tuple(pivot.axes), self._forms.normal(Const(1.0)), False)
+        self._axes = {pivot: pivot.axes} if stand is None else {pivot: pivot.axes, stand: pivot.axes}
+        self.degrees: dict[Tensor, _Degree] = dict.fromkeys(self._axes, own)
 
     def add(self, tensor: Compute) -> None:
         """Follows the definition of ``tensor``, which reads some that have a degree."""
@@ -121,6 +144,7 @@ class _Followed:
             raise _UnknownError
         if own is not None:
             self.degrees[tensor] = own
+            self._axes[tensor] = tensor.axes
 
     def _of(self, node: Expr, memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
         match node:
@@ -142,7 +166,7 @@ class _Followed:
         own = self.degrees.get(tensor)
         if own is None:
             return None
-        at = dict(zip(_axes(tensor), indices, strict=True))
+        at = dict(zip(self._axes[tensor], indices, strict=True))
         degree = self._forms.normal(substitute(own.degree, at))
         return _Degree(tuple(substitute(i, at) for i in own.at), degree, own.is_scale)
 
@@ -220,11 +244,6 @@ _UNKNOWN = _Degree((), Const(0.0), False)
 def _check_known(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> None:
     if any(memo[node] is _UNKNOWN for node in nodes):
         raise _UnknownError
-
-
-def _axes(tensor: Tensor) -> Sequence[Expr]:
-    assert isinstance(tensor, Compute)
-    return tensor.axes
 
 
 def _alike(nodes: Sequence[Expr], memo: Mapping[Expr, _Degree | None]) -> _Degree:

@@ -18,6 +18,7 @@ import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from jaxte.algebra.without_effect import extrema_without_effect
 from jaxte.autodiff.sums.blocks import zero_adjoint, zeros
 from jaxte.autodiff.sums.cheap import merge
 from jaxte.autodiff.terms.guards import is_zero
@@ -88,7 +89,8 @@ def adjoints_of(
     prefix = heads[0].shape[: heads[0].ndim - outs[0].ndim]
     given = {out.position: head for out, head in zip(outs, heads, strict=True) if isinstance(out, Recurrent)}
     given = {n: head for n, head in given.items() if not _is_nothing(head)}
-    moving = _reached_by(group, given)
+    idle = _idle(group, given)
+    moving = [n for n in _reached_by(group, given) if n not in idle]
     if not moving:
         return [zero_adjoint(t, prefix) for t in inputs]
     states = [group.states[n] for n in moving]
@@ -129,7 +131,9 @@ def tangents_of(
 ) -> dict[Tensor, Tensor]:
     """The tangent of each output of ``own`` from those of what is ``moving``."""
     group = own.group
-    numbers = [n for n, s in enumerate(group.states) if is_inexact(s.dtype)]
+    asked = [t.position for t in own.outputs if isinstance(t, Recurrent)]
+    idle = _idle(group, asked)
+    numbers = [n for n, s in enumerate(group.states) if is_inexact(s.dtype) and n not in idle]
     states = [group.states[n] for n in numbers]
     dots = [State(f"{s.name}_dot", (*prefix, *s.shape), s.dtype) for s in states]
     apart = _Apart(group)
@@ -178,6 +182,11 @@ def _reached_by(group: Recurrence, given: Collection[int]) -> list[int]:
     for n in given:
         found |= _reached(reads, group.states[n])
     return [n for n, s in enumerate(group.states) if s in found and is_inexact(s.dtype)]
+
+
+def _idle(group: Recurrence, asked: Collection[int]) -> set[int]:
+    """The states through which nothing flows to those that are ``asked`` for: extrema that the others are the same for."""
+    return extrema_without_effect(group.states, group.definitions, group.inside) - {*asked}
 
 
 class _Apart:

@@ -252,3 +252,68 @@ def test_maxima_one_after_the_other_are_not_each_followed_to_the_end() -> None:
         )
         assert not without_effect.without_effect(order, [value], ())
     assert len(followed) <= 33 * 120
+
+
+def forward_algorithm(emissions: te.Tensor, moves: te.Tensor, scaled: bool = True) -> te.Tensor:
+    """Sums of exponentials beside the largest, step by step; not ``scaled``, the largest is no shift of what is asked for."""
+    steps, n = emissions.shape
+    i, k = te.reduce_axis((0, n), "i"), te.reduce_axis((0, n), "k")
+
+    def cell(a: Any, m: Any, t: te.Axis, j: te.Axis) -> Any:
+        total = te.log(te.sum(te.exp(a[t - 1, i] + moves[i, j] - m[t, j]), axis=i))
+        back = m[t, j] if scaled else 0.5 * m[t, j]
+        return back + total + emissions[t, j], te.max(a[t - 1, k] + moves[k, j], axis=k)
+
+    return te.recurrence((steps, n), cell, init=(0.0, 0.0))[0]
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_maxima_of_steps(scaled: bool) -> None:
+    """Through the maxima of a forward algorithm nothing flows, in either mode; where they count, their places are found."""
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(4)
+        e, moves, head = rng.normal(size=(9, 4)), rng.normal(size=(4, 4)), rng.normal(size=(9, 4))
+
+        def plain(e: Any, moves: Any) -> Any:
+            def step(a: Any, row: Any) -> Any:
+                m = jnp.max(a[:, None] + moves, 0)
+                a = (1.0 if scaled else 0.5) * m + jnp.log(jnp.sum(jnp.exp(a[:, None] + moves - m), 0)) + row
+                return a, a
+
+            return jax.lax.scan(step, jnp.zeros(4), e)[1]
+
+        fn = te.function(lambda e, moves: forward_algorithm(e, moves, scaled))
+        backward = str(te.source(fn, e, moves)).split("def backward")[1]
+        assert ("places" in backward) is not scaled
+        for own, expected in zip(
+            jax.vjp(fn, e, moves)[1](head), jax.vjp(plain, e, moves)[1](head), strict=True
+        ):
+            np.testing.assert_allclose(own, expected, rtol=1e-9, atol=1e-9)
+        for mode in (jax.jacfwd, jax.jacrev):
+            np.testing.assert_allclose(mode(fn, 1)(e, moves), mode(plain, 1)(e, moves), rtol=1e-9, atol=1e-9)
+
+
+def test_maxima_of_steps_that_are_asked_for() -> None:
+    """An output of the loop keeps its derivative."""
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(5)
+        e, moves = rng.normal(size=(6, 3)), rng.normal(size=(3, 3))
+
+        def both(e: te.Tensor, moves: te.Tensor) -> tuple[te.Tensor, ...]:
+            i, k = te.reduce_axis((0, 3), "i"), te.reduce_axis((0, 3), "k")
+            return te.recurrence(
+                (6, 3),
+                lambda a, m, t, j: (
+                    m[t, j] + te.log(te.sum(te.exp(a[t - 1, i] + moves[i, j] - m[t, j]), axis=i)) + e[t, j],
+                    te.max(a[t - 1, k] + moves[k, j], axis=k),
+                ),
+                init=(0.0, 0.0),
+            )
+
+        fn = te.function(both)
+        step = 1e-6 * rng.normal(size=moves.shape)
+        moved = np.sum(fn(e, moves + step)[1] - fn(e, moves - step)[1])
+        slope = jax.grad(lambda moves: jnp.sum(fn(e, moves)[1]))(moves)
+        np.testing.assert_allclose(np.vdot(slope, 2 * step), moved, rtol=1e-5, atol=1e-10)
+        tangent = jax.jvp(lambda moves: jnp.sum(fn(e, moves)[1]), (moves,), (2 * step,))[1]
+        np.testing.assert_allclose(tangent, moved, rtol=1e-5, atol=1e-10)
