@@ -128,7 +128,9 @@ class _Followed:
     def __init__(self, pivot: Compute, stand: Tensor | None) -> None:
         self._forms = Expansion()
         own = _Degree(tuple(pivot.axes), self._forms.normal(Const(1.0)), False)
-        self._axes = {pivot: pivot.axes} if stand is None else {pivot: pivot.axes, stand: pivot.axes}
+        self._axes: dict[Tensor, Sequence[Expr]] = {pivot: pivot.axes}
+        if stand is not None:
+            self._axes[stand] = pivot.axes
         self.degrees: dict[Tensor, _Degree] = dict.fromkeys(self._axes, own)
 
     def add(self, tensor: Compute) -> None:

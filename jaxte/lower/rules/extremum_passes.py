@@ -3,7 +3,7 @@
     least = min over k of x[k],   first = min over k of (k if x[k] == least),   count = sum over k of (1 if x[k] == least)
 
 A reducer of several values says the same as one ``lax.reduce``, which XLA runs on the CPU element by element, with a branch for each value: two
-nanoseconds an element. The passes are loops over vectors, five of them take a fifth of that. They need elements that exist: one that
+nanoseconds an element, and so does ``lax.argmax``. The passes are loops over vectors, five of them take a fifth of that. They need elements that exist: one that
 is computed again in a second loop may be rounded in another way, and would miss its own extremum, so it stands behind a call.
 """
 
@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Reducer, call, conjunction
+from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Reducer, call, conjunction
 from jaxte.lang.graphs import among, place_of
+from jaxte.lang.limits import NARROW, SMALLEST
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MAXIMUM, MINIMUM, NOT_EQUAL, SELECT
 from jaxte.lower.arrays.elementwise import Apply, Kept, number
 from jaxte.lower.arrays.node import Node
@@ -27,7 +29,8 @@ from jaxte.lower.cost.work import points
 from jaxte.lower.rules.einsum_operands import natural_order
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
-from jaxte.sets.intervals import constant, nonnegative
+from jaxte.sets.intervals import constant, known, nonnegative
+from jaxte.tensors.tensor import Placeholder
 
 EACH = "a pass for each value"
 _ARRAYS = 4  # as large as the elements, which the passes hold: what is in no cache is read faster once
@@ -101,15 +104,20 @@ def _pass(value: Expr, equal: Expr, a: Expr, b: Expr) -> Pass | None:
 
 def passes_for(body: Body, node: Reduce, scope: Scope, dims: Sequence[Axis]) -> Passes | None:
     """The passes of the reducer of ``node``, where they gain: None where it has none, or dimensions may have no position."""
+    if not _are_worth(body, node, scope, dims):
+        return None
+    return passes_of(node.reducer)
+
+
+def _are_worth(body: Body, node: Reduce, scope: Scope, dims: Sequence[Axis]) -> bool:
+    """Whether passes over the elements of ``node`` take less time than one reduction of several arrays, and none is without positions."""
     held = _ARRAYS * dtypes.width(node.exprs[0].dtype) * points(scope.order)
     facts = body.policy.facts
     if EACH in body.policy.without or not facts.combines_singly:
-        return None
+        return False
     if held > facts.rates.cache and not facts.fuses_products:
-        return None
-    if not all(nonnegative(linear(d.hi) - constant(1)) for d in dims):
-        return None
-    return passes_of(node.reducer)
+        return False
+    return all(nonnegative(linear(d.hi) - constant(1)) for d in dims)
 
 
 def by_passes(
@@ -137,6 +145,38 @@ def by_passes(
         nan = body.shared(Reduced("any", Apply(NOT_EQUAL, (x, x)), axes))
         result = Apply(SELECT, (nan, number(own.spoilt.value), result))
     return body.in_order(Value(result, out, kind), wanted)
+
+
+def is_found_by_passes(body: Body, node: Reduce, scope: Scope, dims: Sequence[Axis]) -> bool:
+    """Whether the position that ``node`` asks for, of an argmax or argmin, is found by passes: of few elements one reduction takes no longer."""
+    many = points(scope.order) >= SMALLEST and prod(known(d.hi) or NARROW for d in dims) >= NARROW
+    return (
+        node.position == 0 and many and body.policy.facts.finds_singly and _are_worth(body, node, scope, dims)
+    )
+
+
+def position_by_passes(
+    body: Body, node: Reduce, parts: Sequence[Expr], scope: Scope, dims: Sequence[Axis]
+) -> Task:
+    """The first position of ``node``, an argmax or argmin, whose element is the extremum, or the first that is NaN if one is."""
+    wanted = scope
+    scope = scope.arranged(natural_order(node.exprs[1], scope))
+    order = scope.order
+    axes = tuple(place_of(d, order) for d in dims)
+    elements = body.full((yield from _operand(body, node, 1, parts, scope)), order)
+    source = node.exprs[1]
+    is_there = isinstance(source, Read) and isinstance(source.tensor, Placeholder)
+    x = body.shared(elements if is_there else Kept(elements, "apart"))
+    positions = yield from _operand(body, node, 0, parts, scope)
+    extremum = Reduced("max" if node.reducer.name == "argmax" else "min", x, axes, keep=True)
+    wins: Node = Apply(EQUAL, (x, extremum))
+    if dtypes.is_inexact(source.dtype):
+        unequal = Apply(NOT_EQUAL, (x, x))  # jnp.max loses a NaN in some loops
+        wins = Apply(SELECT, (Reduced("any", unequal, axes, keep=True), unequal, wins))
+    body.report.note("a pass for each value")
+    chosen = Apply(SELECT, (wins, broadcast(positions, order), identity_of(node.reducer, 0)))
+    out = tuple(d for d in order if not among(d, dims))
+    return body.in_order(Value(Reduced("min", chosen, axes), out, (node.dtype, False)), wanted)
 
 
 def _operand(body: Body, node: Reduce, position: int, parts: Sequence[Expr], scope: Scope) -> Task:

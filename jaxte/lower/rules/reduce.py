@@ -21,7 +21,7 @@ from jaxte.lower.match.empty_sums import point_condition, points_outside
 from jaxte.lower.rewrites.short_axes import few_positions
 from jaxte.lower.rules.by_columns import combined, reduced_call
 from jaxte.lower.rules.einsum_operands import operand_order
-from jaxte.lower.rules.extremum_passes import by_passes, passes_for
+from jaxte.lower.rules.extremum_passes import by_passes, is_found_by_passes, passes_for, position_by_passes
 from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
@@ -65,8 +65,11 @@ def _reduction(body: Body, node: Reduce, scope: Scope, counted: bool) -> Task:
         return (yield from sum_value(body, node.exprs[0], parts, inner, dims, identity, counted))
     if node.reducer.name in FUNCTIONS:
         return (yield from _simple(body, node, node.exprs[0], parts, inner, dims))
-    if node.reducer.name in ("argmax", "argmin") and not parts and _counts_row_major(node):
-        return (yield from _arg(body, node, inner, dims))
+    if node.reducer.name in ("argmax", "argmin"):
+        if is_found_by_passes(body, node, inner, dims):
+            return (yield from position_by_passes(body, node, parts, inner, dims))
+        if not parts and _counts_row_major(node):
+            return (yield from _arg(body, node, inner, dims))
     return (yield from _general(body, node, parts, inner, dims))
 
 
