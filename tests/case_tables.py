@@ -66,8 +66,8 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "max_pool_7_1": ({}, "separable slices without a copy, shift-and-add, shifted slices"),
     "mesh_convolution": ({"gather": 4, "dot_general": 9}, "einsum, gather, gather + einsum, written out"),
     "nearest_upsampling": ({}, "shifted slices"),
-    "prefix_maximum": ({"while": 2}, "sequential scan"),
-    "prefix_product": ({"while": 2}, "sequential scan"),
+    "prefix_maximum": ({}, "blocked scan"),
+    "prefix_product": ({}, "blocked scan"),
     "prefix_sum": ({}, "blocked scan"),
     "product_reduction": ({}, "blocked scan, prod"),
     "reshape_heads": ({}, ""),
@@ -96,7 +96,6 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
     "bilinear_resize": (1.05, _PADDED),
     "conv1d_depthwise": (46, _PADDED),
     "conv2d_depthwise": (1.2, _PADDED),
-    "prefix_product": (1.15, "what is carried, for each step of two loops"),
     "conv3d": (
         6.5,
         "the images once for each tap of a dimension, for a convolution of two dimensions that takes a sixth of the time",

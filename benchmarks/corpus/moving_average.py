@@ -13,7 +13,6 @@ SIZES = {
     "tiny": dict(b=1, n=5),
 }
 A = 0.9
-HOLDS_BACK = "a recurrence of 700 steps in blocks of 25, four small products beside one loop over 48 numbers, which fits in registers (0.6 to 0.85 with 48 to 400 rows)"
 
 
 def inputs(b, n):

@@ -14,7 +14,7 @@ a chunked scan of a linear recurrence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isqrt, prod
 
 from jaxte.algebra.product import Factor, multiplied
@@ -61,7 +61,7 @@ def has_cheap_steps() -> bool:
 
 
 def _in_steps(found: GeometricSum, axes: Sequence[Axis], dtype: str, name: str) -> Expr:
-    """One position after the other, each with what the one before it came to; what a step reads lies together."""
+    """One position after the other, each with what the one before it came to."""
     kept = _over(found, axes, (*found.rest, Factor(found.weight)))
     every = [found.t, *kept]
     own = _own(every)
@@ -73,24 +73,11 @@ def _in_steps(found: GeometricSum, axes: Sequence[Axis], dtype: str, name: str) 
         _weight(substitute(e, own), mine, f"{name}_{of}", dtype)
         for e, of in ((found.over(ONE), "ratio"), (found.first, "first"))
     )
-    value = _summed(found, axes, own, f"{name}_rows", dtype)
+    value = cast(substitute(multiplied(found.rest), {**own, found.s: t}), dtype)
     now = value if isinstance(first, Const) and first.value == 1 else first * value
     body = now + ratio * call(SELECT, inside, last, cast(as_expr(0), dtype))
     group = Recurrence((state,), (Compute(state.name, mine, body),), (0,), found.backwards)
     return Read(group.tensors[0], every)
-
-
-def _summed(
-    found: GeometricSum, axes: Sequence[Axis], own: Mapping[Expr, Axis], name: str, dtype: str
-) -> Expr:
-    """What is summed at a step; where positions are not the first axis, elements of a tensor of which they are: a column is read slowly."""
-    value = cast(substitute(multiplied(found.rest), {**own, found.s: own[found.t]}), dtype)
-    over = [found.t, *_over(found, axes, found.rest)]
-    if axes[0] is found.t or len(over) == 1:
-        return value
-    places = [own[a] for a in over]
-    rows = _own(places)
-    return Read(Compute(name, list(rows.values()), substitute(value, dict(rows))), places)
 
 
 def _weight(weight: Expr, axes: Sequence[Axis], name: str, dtype: str) -> Expr:

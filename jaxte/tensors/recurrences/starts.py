@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
 from jaxte.lang.expr import Call, Const, Expr, Read, as_expr, call, cast
-from jaxte.lang.operators import SELECT
+from jaxte.lang.operators import MULTIPLY, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
 from jaxte.sets.affine import linear, normal
@@ -18,6 +19,16 @@ from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.functions import check_result
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.tensor import Tensor, of_array
+
+
+def _multiplied(chosen: Expr) -> Expr:
+    """What a number multiplies in ``chosen``, which is zero where that is; else ``chosen`` itself."""
+    match chosen:
+        case Call(op, (value, Const(number)) | (Const(number), value)) if op is MULTIPLY and isinstance(
+            number, int | float
+        ):
+            return value if isfinite(number) else chosen
+    return chosen
 
 
 @dataclass
@@ -45,7 +56,8 @@ class Starts:
         found: dict[Expr, Expr] = {}
         for node in postorder(body):
             if isinstance(node, Call) and node.op is SELECT:
-                test, taken, other = node.args
+                test, chosen, other = node.args
+                taken = _multiplied(chosen)
                 if not isinstance(taken, Read) or not isinstance(taken.tensor, State):
                     continue
                 state = taken.tensor
@@ -53,7 +65,9 @@ class Starts:
                     continue
                 if self._is_zero(test, taken, other):
                     self.zeros.add(state)
-                    found[node] = taken
+                    found[node] = chosen
+                    continue
+                if chosen is not taken:
                     continue
                 start = self._start(test, taken, other)
                 if start is not None and self.tensors.setdefault(state, start) is start:

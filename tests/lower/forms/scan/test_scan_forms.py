@@ -171,7 +171,7 @@ def test_blocks_of_long_sums() -> None:
     functions = forms_of(CASES["sum"], 64, 2048)
     assert sum("_prefix(x)" in f or "_suffix(x)" in f for f in functions) == 2, functions
     assert not any("_step(" in f for f in functions)
-    functions = forms_of(CASES["maps backwards"], 64, 2048)
+    functions = forms_of(CASES["maps backwards"], 64, 1000)
     assert any("P_step(total, x)" in f for f in functions), "two values are handed on"
 
 
