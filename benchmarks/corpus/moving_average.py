@@ -13,6 +13,7 @@ SIZES = {
     "tiny": dict(b=1, n=5),
 }
 A = 0.9
+HOLDS_BACK = "what flows back is multiplied and turned in one loop, which takes twice as long as to turn it alone; in the idiomatic form the loop multiplies"
 
 
 def inputs(b, n):

@@ -104,7 +104,7 @@ def total(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda u: jnp.sum(jnp.sin(f(u)))
 
 
-ROUNDED = {"cumsum": 1e-3}  # the sine of squares of sums shows the last digits of each
+ROUNDED = {"cumsum": 1e-4}  # the sine of squares of sums shows the last digits of each
 
 
 @pytest.mark.parametrize("name", RAISED)
@@ -113,9 +113,9 @@ def test_gradients_are_those_of_jax(name: str, u: Any) -> None:
     raised = te.adjoint(f, everything=True)
     value, gradient = jax.jit(te.value_and_grad(raised))(u)
     expected, expected_gradient = jax.jit(jax.value_and_grad(f))(u)
-    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=ROUNDED.get(name, 0.0))
+    np.testing.assert_allclose(value, expected, rtol=1e-5, atol=10 * ROUNDED.get(name, 0.0))
     np.testing.assert_allclose(
-        gradient, expected_gradient, rtol=2e-5, atol=2e-5 * np.abs(expected_gradient).max()
+        gradient, expected_gradient, rtol=2e-5, atol=ROUNDED.get(name, 2e-5) * np.abs(expected_gradient).max()
     )
     assert te.explain(raised, u).regions, "nothing was raised"
 

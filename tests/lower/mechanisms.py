@@ -621,9 +621,9 @@ MECHANISMS = (
         "while",
         as_named,
         (
-            Sample(windows.rolling_mean, ((8, 1000),), 2),
+            Sample(windows.rolling_mean, ((8, 250),), 2),
             Sample(windows.integral_image, ((60, 70),), 2),
-            Sample(windows.rolling_variance, ((4, 1000),), 2),
+            Sample(windows.rolling_variance, ((4, 250),), 2),
         ),
     ),
     Mechanism(
