@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
+
 import jaxte as te
 
 Step = Callable[[te.Tensor, int], te.Tensor]
@@ -19,3 +21,18 @@ def heat(u: te.Tensor, step: int) -> te.Tensor:
         return u[i, j] + 0.1 * (around - 4 * u[i, j])
 
     return te.compute(u.shape, element, "u")
+
+
+def mixing(count: int) -> Callable[[Any, Any], Any]:
+    """Steps that are written out: neighbours on a ring, and a shift with zeros."""
+
+    def f(u: Any, k: Any) -> Any:
+        for _ in range(count):
+            u = (
+                u
+                + k * (jnp.roll(u, 1, 0) + jnp.roll(u, -1, 1) - 2 * u)
+                + 0.1 * jnp.pad(u[1:], ((0, 1), (0, 0)))
+            )
+        return jnp.sum(u**2)
+
+    return f

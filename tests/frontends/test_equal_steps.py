@@ -11,6 +11,7 @@ import jaxte as te
 from jaxte.autodiff.terms import support
 from jaxte.lower.program.across import padded_once, pieces_within
 from jaxte.planning.conditions import distances
+from tests.loop_steps import mixing
 
 
 def waves(count):
@@ -24,19 +25,6 @@ def waves(count):
             curl = (hy[1:-1, 1:-1] - hy[:-2, 1:-1]) - (hx[1:-1, 1:-1] - hx[1:-1, :-2])
             e = e.at[1:-1, 1:-1].add(0.5 / eps[1:-1, 1:-1] * curl)
         return jnp.sum(e**2)
-
-    return f
-
-
-def mixing(count):
-    def f(u, k):
-        for _ in range(count):
-            u = (
-                u
-                + k * (jnp.roll(u, 1, 0) + jnp.roll(u, -1, 1) - 2 * u)
-                + 0.1 * jnp.pad(u[1:], ((0, 1), (0, 0)))
-            )
-        return jnp.sum(u**2)
 
     return f
 

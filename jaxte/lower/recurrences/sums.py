@@ -288,9 +288,8 @@ def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy, alone:
     between = [t for t in _added(step)[:-1] if isinstance(t, Compute)]
     calls = sum(expensive_calls([t.body]) * points(t.axes) for t in between)
     stacked = sum(map(bytes_of_any, alone)) // max(count, 1)
-    moved = (
-        result if result <= policy.facts.near else 3 * result
-    )  # in the first cache it is as near as a register
+    # in the first cache the result is as near as a register
+    moved = result if result <= policy.facts.near else 3 * result
     in_step = (1 - len(alone)) / rates.step + moved / rates.stream + calls / rates.transcendental
     return count * in_step <= count * (at_once + 2 * stacked) / speed + 1 / rates.kernel
 

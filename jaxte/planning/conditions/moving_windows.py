@@ -130,7 +130,7 @@ def _are_digits(first: Expr, second: Expr, axis: Axis) -> bool:
     ]
     match kinds:
         case [[Quotient(high, by)], [Remainder(low, of)]] | [[Remainder(low, of)], [Quotient(high, by)]]:
-            return high is low and by == of
+            return high is low and by is not None and by == of
     return False
 
 

@@ -12,6 +12,7 @@ import pytest
 import jaxte as te
 from jaxte.bridge.primitive import module as modules
 from jaxte.bridge.primitive.alike_lines import traced_once, with_calls
+from tests.loop_steps import mixing
 
 MODULE = '''"""A module."""
 
@@ -85,19 +86,6 @@ def test_what_is_known_when_traced_stays_known():
     assert "gather" in str(made) and len(made.jaxpr.invars) == 1
 
 
-def steps(count):
-    def f(u, k):
-        for _ in range(count):
-            u = (
-                u
-                + k * (jnp.roll(u, 1, 0) + jnp.roll(u, -1, 1) - 2 * u)
-                + 0.1 * jnp.pad(u[1:], ((0, 1), (0, 0)))
-            )
-        return jnp.sum(u**2)
-
-    return f
-
-
 def fields(rng):
     return [jnp.asarray(rng.normal(size=(40, 30)), "float32") for _ in range(2)]
 
@@ -106,10 +94,10 @@ def test_the_operations_are_those_of_the_text(rng, monkeypatch):
     u, k = fields(rng)
     calls = []
     monkeypatch.setattr(modules, "traced_once", lambda f: calls.append(f) or traced_once(f))
-    lowered = jax.jit(te.grad(steps(9), (0, 1))).lower(u, k).as_text()
+    lowered = jax.jit(te.grad(mixing(9), (0, 1))).lower(u, k).as_text()
     assert calls
     monkeypatch.setattr(modules, "with_calls", lambda text, filename: (text, {}))
-    assert jax.jit(te.grad(steps(9), (0, 1))).lower(u, k).as_text() == lowered
+    assert jax.jit(te.grad(mixing(9), (0, 1))).lower(u, k).as_text() == lowered
 
 
 def test_jax_traces_the_lines_of_one_step(rng, monkeypatch):
@@ -119,7 +107,7 @@ def test_jax_traces_the_lines_of_one_step(rng, monkeypatch):
 
     def count(number):
         asked.clear()
-        jax.jit(te.grad(steps(number), (0, 1))).lower(*fields(rng))
+        jax.jit(te.grad(mixing(number), (0, 1))).lower(*fields(rng))
         return len(asked) - 2 * number  # those of the function itself
 
     assert count(24) == count(16)
