@@ -6,7 +6,7 @@ The results of a reduction may be repeated (:mod:`jaxte.autodiff.rules.prefixes`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 from jaxte.algebra.data import Points
@@ -258,8 +258,8 @@ def contributions_of_reduction(
         return reduction_contributions(output, seed_of(head, (*prefix, *output.axes), output), wanted)
     flow = _summed(head, prefix, output, own)
     parts = reduction_contributions(output, seed_of(flow, (*prefix, *own), output), wanted)
-    first: dict[Expr, Expr] = {a: ZERO for a in output.axes if not among(a, own)}
-    return [_at(part, first) for part in parts]
+    first: dict[Axis, Expr] = {a: ZERO for a in output.axes if not among(a, own)}
+    return [part.at(first) for part in parts]
 
 
 def _summed(head: Tensor, prefix: Sequence[Axis], output: Compute, own: Sequence[Axis]) -> HeadSum:
@@ -272,11 +272,3 @@ def _summed(head: Tensor, prefix: Sequence[Axis], output: Compute, own: Sequence
     axes = tuple(Axis(a.name, 0, a.hi) for a in (*prefix, *own))
     body = Const(0.0) if total is None else substitute(total, dict(zip((*prefix, *own), axes, strict=True)))
     return HeadSum(name, axes, cast(body, output.dtype), [head])
-
-
-def _at(part: Contribution, values: dict[Expr, Expr]) -> Contribution:
-    """``part`` where some of its axes have ``values``."""
-    read, where, value = (substitute(e, values) for e in (part.read, part.where, part.value))
-    return replace(
-        part, read=read, axes=tuple(a for a in part.axes if a not in values), where=where, value=value
-    )

@@ -20,6 +20,7 @@ from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.meaning.cost import own_points
+from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended, piecewise_indices, with_copies
 from jaxte.tensors.reducers import builtin_reducer, number_of
 from jaxte.tensors.shapes import Extent
@@ -93,7 +94,8 @@ def _solved_block(
     assert isinstance(output, Compute)
     targets = target_axes(output, input, prefix)
     if not prefix:
-        parts = with_shared(parts, points_of(parts, output.axes), f"shared_{output.name}")
+        wide = [axis for axis in output.axes if known(axis.extent) != 1]
+        parts = with_shared(parts, points_of(parts, wide), f"shared_{output.name}")
     terms = [term for part in parts for term in way(part, targets)]
     body = typed(collect(terms), input.dtype)
     origin = Origin(output, input, head)
@@ -207,7 +209,12 @@ def contributions_to(
     else:
         seed = seed_of(head, (*prefix, *output.axes), output)
         parts = contributions(free.body, output.axes, seed, Read(output, output.axes), wanted)
-    return prefix, parts
+    return prefix, [_along_wide_axes(part) for part in parts]
+
+
+def _along_wide_axes(part: Contribution) -> Contribution:
+    """``part`` at the one position that each of its axes of extent 1 has, so that nothing asks whether its elements differ along them."""
+    return part.at({axis: axis.lo for axis in part.axes if known(axis.extent) == 1})
 
 
 def target_axes(output: Compute, input: Tensor, prefix: Sequence[Axis]) -> tuple[Axis, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import cmath
 import operator
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -53,6 +53,15 @@ class Contribution:
     axes: tuple[Axis, ...]
     where: Expr
     value: Expr
+
+    def at(self, positions: Mapping[Axis, Expr]) -> Contribution:
+        """The contribution where some of its axes have these positions, and are no axes any more."""
+        if not positions:
+            return self
+        table = dict[Expr, Expr](positions.items())
+        read, where, value = (substitute(e, table) for e in (self.read, self.where, self.value))
+        axes = tuple(axis for axis in self.axes if axis not in positions)
+        return Contribution(read, axes, where, value)
 
 
 def contributions(

@@ -169,6 +169,21 @@ def test_sums_of_taps_share_at_the_points_of_the_sum(
         np.testing.assert_allclose(own[n, c], 1.5 * (up - down) / (2 * step), rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("element", [lengths, bending, torsion])
+def test_an_axis_of_one_position_keeps_nothing_from_being_shared(element: Callable[..., Any]) -> None:
+    """An energy of shape ``(1,)`` takes what one of shape ``()`` does."""
+    x = te.placeholder((N, 2), name="x")
+    taken = []
+    for shape in ((), (1,), (1, 1)):
+        t = te.reduce_axis((0, N - 2), "t")
+        y = te.compute(shape, lambda *_, t=t: te.sum(element(x, t), axis=t), "y")
+        (dx,) = te.differentiate(y, [x], te.placeholder(shape, name="h"))
+        parts = [s for s in topological_order([dx]) if isinstance(s, Shared)]
+        assert parts and all(tuple(s.shape) == (N - 2,) for s in parts)
+        taken.append(te.cost([dx]).multiplications)
+    assert taken[1:] == taken[:1] * 2
+
+
 def test_sums_whose_points_pass_on_to_the_same_elements_share_nothing() -> None:
     """Of all pairs, what two of them have in common would be an array of all pairs."""
     x = te.placeholder((N,), name="x")
