@@ -72,6 +72,14 @@ def saturated(d: Any) -> Any:
     return jnp.sum(jnp.where(jnp.abs(d) < 0.1, 0.5 * d * d, 0.1 * jnp.abs(d)))
 
 
+def walk(u: Any) -> Any:
+    """Squared differences of neighbours, and many functions of what is no difference."""
+    y = u
+    for n in range(30):
+        y = y * u + n
+    return jnp.sum((u[1:] - u[:-1]) ** 2) + jnp.sum(y / (1 + y * y))
+
+
 def along_two_axes(u: Any) -> Any:
     return saturated(u[1:] - u[:-1]) + saturated(u[:, 1:] - u[:, :-1])
 
@@ -142,6 +150,7 @@ KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "one stencil": (lambda u: jnp.roll(u, 1) + jnp.roll(u, -1) - 2 * u, (64, 64)),
     "repeated elements beside others": (lambda u: jnp.repeat(u, 2, 0) - np.arange(64.0), (64, 64)),
     "products of matrices": (lambda u: u @ u.T, (64, 64)),
+    "differences beside functions of all else": (walk, (256, 256)),
     "saturated differences along one axis": (lambda u: saturated(u[1:] - u[:-1]), (256, 256)),
     "rolls by known shifts, one after the other": (lambda u: jnp.tanh(vmapped_roll(u)), (64, 64)),
     "a convolution of one feature in a loop": (scanned, (64, 64)),

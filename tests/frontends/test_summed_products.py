@@ -1,6 +1,7 @@
 """Products of matrices written as products of repeated arrays and their sums, and convolutions that are products of matrices."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -40,17 +41,22 @@ PRODUCTS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
     "three factors": (lambda a, b: jnp.sum(a[:, None] * b[None] * b[0], -1), [(60, 30), (50, 30)], 3),
     "attention": (by_hand, [(60, 24), (50, 24), (50, 24)], 6),
     "patches": (patches, [(2, 32, 32, 3), (8, 8, 3, 64)], 3),
+    "the highest precision": (partial(patches, precision="highest"), [(2, 64, 64, 3), (8, 8, 3, 64)], 3),
     "single points": (points, [(2, 64, 24, 24), (32, 64, 1, 1)], 3),
 }
 SAME: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "few elements": (lambda a, b: jnp.sum(a[:, None] * b[None], -1), [(8, 4), (8, 4)]),
     "one factor repeated": (lambda a, b: jnp.sum(a * b[None], -1), [(600, 30), (30,)]),
+    "points of a line, features first": (
+        lambda x, w: lax.conv(x, w, (1,), "VALID"),
+        [(8, 32, 300), (32, 32, 1)],
+    ),
+    "points of a line, features last": (
+        lambda x, w: lax.conv_general_dilated(x, w, (1,), "VALID", dimension_numbers=("NHC", "HIO", "NHC")),
+        [(8, 300, 32), (1, 32, 32)],
+    ),
     "the product is read": (lambda a, b: (p := a[:, None] * b[None]).sum(-1) + p[..., 0], [(60, 30)] * 2),
     "windows that overlap": (lambda x, w: lax.conv(x, w, (1, 1), "VALID"), [(2, 8, 24, 24), (16, 8, 2, 2)]),
-    "a precision asked for": (
-        lambda x, w: patches(x, w, precision="highest"),
-        [(2, 32, 32, 3), (8, 8, 3, 64)],
-    ),
 }
 
 

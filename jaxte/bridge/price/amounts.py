@@ -144,6 +144,8 @@ def _convolution(own: Operation) -> Amounts:
     spec = own.params["dimension_numbers"].rhs_spec
     kernel = own.inputs[1].shape
     features_out, features_in = (kernel[d] for d in spec[:2])
+    if len(spec) == 3 and prod(kernel[d] for d in spec[2:]) == 1 and own.params["feature_group_count"] == 1:
+        return _points(own)
     flops = 2.0 * own.made.size * prod(kernel[d] for d in spec[2:]) * features_in
     groups = own.params["feature_group_count"] * own.params["batch_group_count"]
     if groups > 1:
@@ -156,6 +158,14 @@ def _convolution(own: Operation) -> Amounts:
         kind = "few_convolution" if few < SIZES.features or spread else "convolution"
         kind = "plane_convolution" if many < SIZES.features else kind
     return {kind: flops, "start": 3.0}
+
+
+def _points(own: Operation) -> Amounts:
+    """Single points along a line, of which XLA makes a product of matrices."""
+    features = own.made.shape[own.params["dimension_numbers"].out_spec[1]]
+    rows = own.made.size / max(1, features)
+    features_in = own.inputs[1].size / max(1, features)
+    return {"product": 2.0 * own.made.size * features_in, "product_row": rows, "start": 1.0}
 
 
 def _windows(own: Operation) -> Amounts:

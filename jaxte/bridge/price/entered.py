@@ -14,6 +14,9 @@ from jaxte.bridge.price.operations import APART, JOINS, SAME, Array, Operation, 
 _JAXTE = "jaxte"  # the primitive that holds a program of ours
 _PLAIN = (int, float, str, tuple, type(None), np.dtype)
 _NUMBERS = frozenset([int])
+_PRODUCTS = frozenset(
+    [1.0, 2.0, 3.0]
+)  # powers that XLA multiplies out; JAX's slope of each has its exponent less 1
 _HOLD_BODIES = frozenset(["scan", "while", "cond"])
 
 
@@ -30,11 +33,15 @@ def operations(closed: Any, platform: str) -> list[Operation]:
     return found
 
 
-def _array(aval: Any, maker: Operation | None = None, is_number: bool = False) -> Array:
+def _array(
+    aval: Any, maker: Operation | None = None, is_number: bool = False, number: float | None = None
+) -> Array:
     shape = getattr(aval, "shape", ())
     if not _NUMBERS.issuperset(map(type, shape)):
         shape = tuple(e if isinstance(e, int) else 1 for e in shape)
-    return Array(shape, getattr(getattr(aval, "dtype", None), "itemsize", 4), maker, is_number=is_number)
+    return Array(
+        shape, getattr(getattr(aval, "dtype", None), "itemsize", 4), maker, is_number=is_number, number=number
+    )
 
 
 class _Entered:
@@ -52,7 +59,9 @@ class _Entered:
     def _number(self, literal: Any) -> Array:
         key = (str(literal.val), str(literal.aval))
         if key not in self._numbers:
-            self._numbers[key] = _array(literal.aval, is_number=True)
+            real = np.ndim(literal.val) == 0 and literal.aval.dtype.kind in "iuf"
+            number = float(literal.val) if real else None
+            self._numbers[key] = _array(literal.aval, is_number=True, number=number)
         return self._numbers[key]
 
     def _made(self, eqn: Any, inputs: list[Array]) -> list[Array]:
@@ -80,6 +89,8 @@ class _Entered:
         """What an operation makes, or an equal one has made."""
         if name == "slice":
             name, inputs, params = _of_operand(inputs, params)
+        if name == "pow" and inputs[1].number in _PRODUCTS:
+            name, inputs, params = "integer_pow", inputs[:1], {"y": inputs[1].number}
         key = None if name in _HOLD_BODIES else (name, tuple(map(id, inputs)), _told(params))
         found = self._equal.get(key) if key is not None else None
         if found is None:
@@ -142,7 +153,9 @@ def _told(params: dict[str, Any]) -> Hashable:
 
 def _operation(name: str, inputs: list[Array], params: dict[str, Any], made: Sequence[Any]) -> list[Array]:
     own = Operation(name, inputs, params)
-    return own.makes([_array(v.aval, own) for v in made])
+    known = [array.number for array in inputs]
+    number = known[0] - known[1] if name == "sub" and None not in known else None  # type: ignore[operator]
+    return own.makes([_array(v.aval, own, number=number) for v in made])
 
 
 def _emitted(eqn: Any, platform: str) -> Any:

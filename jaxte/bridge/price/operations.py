@@ -137,6 +137,8 @@ class Array:
         maker: the operation; None where it is given.
         readers: operations that read it, each with the position of the operand.
         is_result: whether the program returns it.
+        is_number: whether it stands in the program as a number.
+        number: what it holds, where it is a single number that is known.
     """
 
     shape: tuple[int, ...]
@@ -145,6 +147,7 @@ class Array:
     readers: list[tuple[Operation, int]] = field(default_factory=list)
     is_result: bool = False
     is_number: bool = False
+    number: float | None = None
 
     def __post_init__(self) -> None:
         self.size = prod(self.shape)

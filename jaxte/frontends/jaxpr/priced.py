@@ -231,14 +231,20 @@ def _has_price(step: Step) -> bool:
     """
     if step.is_known:
         return True
-    if (
-        step.eqn.params.get("precision") is not None
-        or len({s.dtype for s in step.inputs if is_float(s.dtype)}) > 1
-    ):
+    if len({s.dtype for s in step.inputs if is_float(s.dtype)}) > 1 or not _is_at_least_as_precise(step):
         return False
     if step.has_symbols or (step.name == "gather" and reads_small_table(step)) or _begins_softmax(step):
         return False
     return step.name in RULES or step.name in OWN_DERIVATIVES
+
+
+def _is_at_least_as_precise(step: Step) -> bool:
+    """Whether sums and products of floats are as precise as what a step asks for: an algorithm by name is more than a precision, up to the highest of which
+    platforms that have paces multiply in whole floats anyway.
+    """
+    asked = step.eqn.params.get("precision")
+    every = asked if isinstance(asked, tuple) else (asked,)
+    return all(own is None or isinstance(own, jax.lax.Precision) for own in every)
 
 
 def _begins_softmax(step: Step) -> bool:

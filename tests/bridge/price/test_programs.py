@@ -54,6 +54,17 @@ def test_what_is_dear_is_an_array_where_several_loops_read_it() -> None:
     assert found["exponential"] == N * N and found["start"] == 3
 
 
+def test_a_square_by_a_power_is_a_product_and_so_is_its_slope() -> None:
+    for power, dear in ((2.0, 0), (3.0, 0), (1.5, 2 * N * N)):
+        assert amounts(jax.value_and_grad(lambda u, p=power: jnp.sum(u**p))).get("power", 0.0) == dear
+
+
+def test_single_points_along_a_line_are_a_product() -> None:
+    line, w = (jax.ShapeDtypeStruct(s, "float32") for s in ((4, 16, 300), (32, 16, 1)))
+    found = amounts(lambda x, w: lax.conv(x, w, (1,), "VALID"), line, w)
+    assert found["product"] == 2 * 4 * 300 * 32 * 16 and "convolution" not in found
+
+
 def test_what_is_cheap_is_computed_again_for_each_place() -> None:
     found = amounts(lambda u: (u * u)[1:] + (u * u)[:-1])
     assert found["start"] == 1 and found["cheap"] == 3 * (N - 1) * N

@@ -25,7 +25,7 @@ from jaxte.lower.cost.work import Work
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Of a convolution: images, positions of what it reads and makes, of the kernel, and features."""
+    """Of a convolution: images, positions of what it reads and makes, of the kernel, and features; whether these are last, and whether positions are a line without strides."""
 
     images: int
     read: int
@@ -33,6 +33,8 @@ class _Sizes:
     kernel: int
     features_in: int
     features_out: int
+    are_last: bool
+    line: bool
 
     @property
     def multiplications(self) -> int:
@@ -129,24 +131,29 @@ def _sizes(step: Step) -> _Sizes:
         for shape, spec in ((x, numbers.lhs_spec), (out, numbers.out_spec), (w, numbers.rhs_spec))
     )
     features_out, features_in = (w[d] for d in numbers.rhs_spec[:2])
-    return _Sizes(x[numbers.lhs_spec[0]], read, made, kernel, features_in, features_out)
+    are_last = numbers.lhs_spec[1] == len(x) - 1 and numbers.out_spec[1] == len(x) - 1
+    line = len(x) == 3 and read == made  # of single points, all of which are read
+    return _Sizes(x[numbers.lhs_spec[0]], read, made, kernel, features_in, features_out, are_last, line)
 
 
 def _as_it_is(sizes: _Sizes, facts: Platform, item: int) -> Work:
     """The value and both gradients as convolutions: each copies what its windows meet, and the gradient of the image meets zeros between
-    what flows back. Of few features that it makes, most of a vector is empty.
+    what flows back. Of few features that it makes, most of a vector is empty. Of single points along a line XLA makes products itself, but for the gradient of the kernel.
     """
     once = 2.0 * sizes.multiplications
-    work = Work(kernel=3)
-    for features in (sizes.features_out, sizes.features_in, sizes.features_out):
+    work, every = Work(kernel=3), [sizes.features_out, sizes.features_in, sizes.features_out]
+    if sizes.kernel == 1 and sizes.line:
+        work, every = Work(kernel=3, dot=2 * once), [sizes.features_out]
+    for features in every:
         few = max(1.0, facts.lanes / features) ** 0.5
         work += Work(convolution=once * few, stream=once / 2 / features * item)
     return work
 
 
 def _as_product(sizes: _Sizes, item: int) -> Work:
-    """The same as products of matrices; of patches, what is read is laid out for each, and so is its gradient."""
+    """The same as products of matrices; of patches, what is read is laid out for each, and so is its gradient. What is made is laid out once more where its features are not last."""
     copies = 6.0 * sizes.images * sizes.read * sizes.features_in * item if sizes.kernel > 1 else 0.0
+    copies += 0.0 if sizes.are_last else 2.0 * sizes.images * sizes.made * sizes.features_out * item
     return Work(dot=6.0 * sizes.multiplications, stream=copies, kernel=3 if sizes.kernel == 1 else 6)
 
 

@@ -16,7 +16,7 @@ from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
 from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, elements, is_pairwise, is_view
-from jaxte.lang.dtypes import width
+from jaxte.lang.dtypes import is_inexact, width
 from jaxte.lang.limits import AGAIN, FEW, MANY_ELEMENTS, MANY_OPERATIONS, MARGIN
 from jaxte.lower.cost.platforms import Platform
 from jaxte.lower.cost.work import Work
@@ -156,7 +156,7 @@ def slopes_are_dear(steps: Sequence[Step], reads: int, facts: Platform) -> bool:
         return False
     size = max(elements(s.outputs[0]) for s in shifted)
     differences = len(rolls) if rolls else max(1, len(slices) // 2)
-    functions = _functions(steps, size // 2) / differences
+    functions = _functions(steps, {out for s in shifted for out in s.outputs}, size // 2) / differences
     item = width(shifted[0].outputs[0].dtype)
     as_it_is = Work(tap=reads * functions * size)
     raised = Work(tap=functions * size, stream=(2.5 if rolls else 2.0) * item * size, kernel=_LOOPS)
@@ -167,9 +167,17 @@ def _shift_steps(steps: Sequence[Step], name: str) -> list[Step]:
     return [s for s in steps if s.name == name and gain_of(s)]
 
 
-def _functions(steps: Sequence[Step], least: int) -> int:
-    """Functions of at least so many elements, those that are dear subtracted."""
-    own = [s for s in steps if _is_elementwise(s) and elements(s.outputs[0]) >= least]
+def _functions(steps: Sequence[Step], shifted: set[Slot], least: int) -> int:
+    """Functions of what is ``shifted``, of at least so many elements, those that are dear subtracted: what flows back through others passes no pad."""
+    own = list[Step]()
+    for step in steps:
+        if shifted.isdisjoint(step.inputs):
+            continue
+        functional = _is_elementwise(step) and is_inexact(step.outputs[0].dtype)
+        if functional or step.name in (*MOVES, *SHIFTS):
+            shifted.update(step.outputs)
+        if functional and elements(step.outputs[0]) >= least:
+            own.append(step)
     dear = sum(s.name in _DEAR for s in own)
     return max(0, len(own) - (1 + _SAVED) * dear)
 

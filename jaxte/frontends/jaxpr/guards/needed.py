@@ -15,6 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.guards.checks import Checks
 from jaxte.frontends.jaxpr.guards.uses import (
     ONE_BY_ONE,
     WHOLE,
@@ -53,6 +54,7 @@ class Needs:
         results: arrays that are needed in whole.
         partly: arrays of which a part is needed, by a mask that is there.
         inputs: arrays from outside that are asked about.
+        whole: whether the results are all that a derivative is taken of.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class Needs:
         results: Sequence[Slot],
         partly: Sequence[Slot] = (),
         inputs: Sequence[Slot] = (),
+        whole: bool = False,
     ) -> None:
         self._results = set(results)
+        self._checks = Checks(results if whole else ())
         self._conditions = Conditions()
         self._choices: dict[Hashable, Slot] = {}
         self._need = {slot: self._only(slot) for slot in partly}
@@ -114,6 +118,7 @@ class Needs:
 
     def _enter(self, slot: Slot) -> None:
         uses = self.uses(slot)
+        self._checks.enter(slot, uses)
         if uses:
             self._differentiated.add(slot)
         if slot in self._results or not uses:
@@ -139,6 +144,8 @@ class Needs:
             one_by_one = use.step.name in ONE_BY_ONE and use.step.inputs[use.operand].shape == out.shape
             return self._need[out] if one_by_one else self._only(use)
         own = self._conditions.number(use)
+        if self._checks.is_check(use.step):
+            return self._need.get(out, WHOLE)
         if use.step.name == "select_n":
             by = self._choice(use.step.inputs[0])
             cases = [Case(by, n) for n in range(len(use.step.inputs) - 1)]

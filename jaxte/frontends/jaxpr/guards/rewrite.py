@@ -38,12 +38,17 @@ Node = tuple[Step, bool]
 """A step, and whether it reads guarded values; what no guard is before is the same both ways, and stands as guarded."""
 
 
-def guarded(closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], same: int = 0) -> Instead | None:
-    """``closed``, whose equations are ``steps``, with guards; None where it needs none. Its first ``same`` arguments are so in each turn of a loop."""
+def guarded(
+    closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], same: int = 0, inside: bool = False
+) -> Instead | None:
+    """``closed``, whose equations are ``steps``, with guards; None where it needs none.
+
+    Its first ``same`` arguments are so in each turn of a loop. What is ``inside`` of another function makes a part of a result alone.
+    """
     results = [slot_of(v, slots) for v in closed.jaxpr.outvars]
     kept = set(needed(steps, results))
     steps = [step for step in steps if step in kept or step.eqn.effects]
-    needs = Needs(steps, results)
+    needs = Needs(steps, results, whole=not inside)
     partial = [step for step in steps if any(map(needs.partial, step.outputs))]
     ranges = Ranges()
     still = _still(steps, {slots[v] for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars[:same])})

@@ -142,7 +142,8 @@ None stands for an array that is no condition of the same elements, or one by wh
 
 def chooses(use: Use) -> bool:
     """Whether the reader leaves elements out: it chooses, multiplies by a mask, or is an extremum that may take the other operand."""
-    return _is_compared_alone(use) if use.step.name in _EXTREMA else leaves_out(use)
+    alone = use.step.name in _EXTREMA or (use.operand == _kept_by(use.step))
+    return _is_compared_alone(use) if alone else leaves_out(use)
 
 
 def keeps_values(use: Use) -> bool:
@@ -154,8 +155,31 @@ def leaves_out(use: Use) -> bool:
     """Whether the reader chooses, or multiplies by a mask."""
     step = use.step
     if step.name == "select_n":
-        return use.operand > 0 and all(s is not step.inputs[use.operand] for s in _others(use)[1:])
+        return 0 < use.operand != _kept_by(step) and all(
+            s is not step.inputs[use.operand] for s in _others(use)[1:]
+        )
     return step.name == "mul" and _is_mask(step.inputs[1 - use.operand])
+
+
+def _kept_by(step: Step) -> int | None:
+    """The operand that a choice returns whatever its condition is, as in ``where(x == -inf, -inf, x)``: it changes no value, and so asks as little as an extremum does."""
+    if step.name != "select_n" or len(step.inputs) != 3:
+        return None
+    by, *cases = step.inputs
+    test = by.origin
+    if test is None or by.known is not None or test.name not in ("eq", "ne"):
+        return None
+    own = 1 if test.name == "eq" else 2
+    number, x = made_of(_repeated(cases[2 - own])), cases[own - 1]
+    pairs = (test.inputs, test.inputs[::-1])
+    return own if any(a is x and made_of(_repeated(b)) == number for a, b in pairs) else None
+
+
+def _repeated(slot: Slot) -> Slot:
+    """The number that is broadcast in an array, or converted."""
+    while slot.origin is not None and slot.origin.name in ("broadcast_in_dim", "convert_element_type"):
+        slot = slot.origin.inputs[0]
+    return slot
 
 
 def _is_compared_alone(use: Use) -> bool:

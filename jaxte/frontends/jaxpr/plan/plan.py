@@ -105,7 +105,7 @@ class Planner:
     def _plan(
         self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool, given: Given, same: int
     ) -> Plan:
-        instead, closed, slots, found = self._rewritten(closed, divided, wanted, given, same)
+        instead, closed, slots, found = self._rewritten(closed, divided, wanted, given, same, number > 0)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left, looped)
@@ -145,7 +145,7 @@ class Planner:
         return found if own is closed else steps_of(closed, given)
 
     def _rewritten(
-        self, closed: Any, divided: bool, wanted: Wanted, given: Given, same: int
+        self, closed: Any, divided: bool, wanted: Wanted, given: Given, same: int, inside: bool
     ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
         """What stands in place of ``closed``, with its arrays and its equations."""
         slots, found = self.read(closed, given)
@@ -169,7 +169,7 @@ class Planner:
         asked: list[tuple[Callable[..., Instead | None], int]] = [
             (sliced, int(apart)),
             (partial(banded, given=given, facts=NO_OPTIONS.policy().facts), CASES if apart else 0),
-            (partial(guarded, same=same), int(self.safe and not divided)),
+            (partial(guarded, same=same, inside=inside), int(self.safe and not divided)),
             (narrowed, int(apart)),
         ]
         for rewrite, most in asked:
