@@ -162,6 +162,7 @@ def ordered(
     regions: Sequence[Region],
     inner: Mapping[int, Inner],
     numbers: Mapping[int, Sequence[Any]],
+    tables: Mapping[int, Known],
 ) -> Iterator[Region | Inner | Known | int]:
     """Everything in an order in which it can run; what stays keeps its own.
 
@@ -170,9 +171,10 @@ def ordered(
         regions: those that are raised together.
         inner: those whose bodies are raised, by number.
         numbers: what equations make of which everything is known, by number.
+        tables: equations that are not run, whatever stands around them.
     """
     region_of = {n: region for region in regions for n in region.members}
-    given = _given(listed, regions, numbers)
+    given = {**_given(listed, regions, numbers), **tables}
     done: set[int] = set()
     for first in listed:
         stack = [first]

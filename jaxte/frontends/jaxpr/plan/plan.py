@@ -32,6 +32,7 @@ from jaxte.frontends.jaxpr.plan.items import Inner, Place, Plan, Ref, Region, or
 from jaxte.frontends.jaxpr.plan.loops import loop_of
 from jaxte.frontends.jaxpr.plan.moving import LOOPS, Wanted, moving, still, wanted_of_bodies
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
+from jaxte.frontends.jaxpr.plan.tables import tables
 from jaxte.frontends.jaxpr.taken import Raising
 from jaxte.lang.errors import JaxteError
 from jaxte.lang.limits import CASES
@@ -117,8 +118,11 @@ class Planner:
             for e in listed
             if e.index not in left and (made := self._bodies(e, number, moves, divided, looped, known))
         }
+        numbers = {e.index: [slots[v].known for v in e.eqn.outvars] for e in listed if e.fate is Fate.KNOWN}
+        tabled = tables(listed, slots, jaxpr.outvars, NO_OPTIONS.policy().facts.paces)
         if all(e.fate not in GAINING for e in listed):
-            return Plan([inner.get(e.index, e.index) for e in listed], _kept(listed, ()), instead=instead)
+            items = list(ordered(listed, (), inner, numbers, tabled))
+            return Plan(items, _kept(listed, ()), instead=instead)
         places = _places(slots, _refs(jaxpr), moves)
         while True:
             # of what nothing reads there is no code
@@ -133,8 +137,7 @@ class Planner:
                 break
             for entry, reason in ((e, refusal.reason) for refusal in refusals for e in refusal.entries):
                 entry.become(Fate.KEPT, reason)
-        numbers = {e.index: [slots[v].known for v in e.eqn.outvars] for e in listed if e.fate is Fate.KNOWN}
-        items = list(ordered(listed, regions, inner, numbers))
+        items = list(ordered(listed, regions, inner, numbers, tabled))
         return Plan(items, _kept(listed, regions), instead=instead)
 
     def read(self, closed: Any, given: Given = NOTHING_GIVEN) -> Read:
