@@ -42,18 +42,24 @@ UNGUARDED: dict[str, Callable[..., Any]] = {
     "by a function": lambda x, s: jnp.mean(each(x, s, jnp.isfinite)),
     "of magnitudes": lambda x, s: 2 * jnp.sum(each(x, s, lambda x: jnp.abs(x) < INF, INF)),
     "all at once": lambda x, s: jnp.where(jnp.all(is_finite(x)), jnp.sum(density(x, s)), -INF),
+    "NaN is no density": lambda x, s: jnp.mean(jnp.where(jnp.isnan(q := density(x, s).sum(1)), -INF, q)),
+    "neither NaN nor infinite": lambda x, s: jnp.sum(
+        jnp.where(jnp.isnan(x) | jnp.isinf(x), INF, density(x, s)[:, 0])
+    ),
     "a sum with another": lambda x, s: jnp.sum(each(x, s)) - jnp.sum(jnp.log(jnp.exp(s))),
     "what is put in its own place": lambda x, s: jnp.sum(jax.nn.logsumexp(restored(density(x, s)), -1)),
     "the other way": lambda x, s: jnp.sum(jnp.where(density(x, s) != INF, density(x, s), INF)),
 }
 GUARDED: dict[str, Callable[..., Any]] = {
+    "NaN is no density of any": lambda x, s: jnp.sum(jnp.where(jnp.isnan(q := density(x, s)), 0.0, q)),
+    "either of two": lambda x, s: jnp.sum(jnp.where(jnp.isfinite(x) | (x > 0), jnp.log(x), -INF)),
     "a number that is finite": lambda x, s: jnp.sum(each(x, s, other=0.0)),
     "a sum for each": lambda x, s: each(x, s),
     "a sum of what is finite": lambda x, s: jnp.sum(jnp.nan_to_num(each(x, s), neginf=0.0)),
     "a check of something else": lambda x, s: jnp.sum(each(x, s, lambda x: is_finite(x) & (x > 0))),
     "of which an exponential is taken": lambda x, s: jnp.sum(jnp.exp(each(x, s))),
     "another number in its place": lambda x, s: jnp.sum(jnp.where(density(x, s) == -INF, 0.0, density(x, s))),
-    "a logarithm in its own place": lambda x, s: jnp.sum(restored(jnp.log(jnp.abs(x)))),
+    "a logarithm in its own place": lambda x, s: jax.nn.logsumexp(restored(jnp.log(jnp.abs(x)))),
 }
 
 

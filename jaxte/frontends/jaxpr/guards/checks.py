@@ -18,7 +18,10 @@ from jaxte.lang.limits import LEVELS
 
 # of an element that is infinite or NaN they make one that is
 _PASSES = frozenset([*MASKS_MOVE, "add", "add_any", "sub", "neg", "mul", "reduce_sum", "copy"])
-_ANY = frozenset([*MASKS_MOVE, "copy", "and", "reduce_and"])
+# of conditions that all hold, and of those of which none does
+_TOGETHER = {True: ("and", "reduce_and"), False: ("or", "reduce_or")}
+_OPPOSITE = {"ne": "eq", "eq": "ne"}
+_ENDS = {"ne": (-np.inf, np.inf), "lt": (np.inf,), "gt": (-np.inf,)}
 
 
 class Checks:
@@ -41,22 +44,27 @@ class Checks:
 
     def is_check(self, step: Step) -> bool:
         """Whether a choice takes other numbers only where the result is infinite or NaN anyway."""
+        return self._taken_by(step) is not None
+
+    def _taken_by(self, step: Step) -> int | None:
+        """The operand that a choice by a check takes of numbers that are finite; None of another choice."""
         if step.name != "select_n" or len(step.inputs) != 3:
-            return False
-        by, other, _ = step.inputs
-        arrays = _checked_by(by)
-        if not arrays:
-            return False
-        if step.outputs[0] in self._spoils and _is_infinite(other):
-            self._checked |= arrays
-        return arrays <= self._checked
+            return None
+        for holds in (True, False):
+            arrays = _checked_by(step.inputs[0], holds)
+            # what is put in place of numbers that are not finite
+            if step.outputs[0] in self._spoils and _is_infinite(step.inputs[1 if holds else 2]):
+                self._checked |= arrays
+            if arrays and arrays <= self._checked:
+                return 2 if holds else 1
+        return None
 
     def _passes(self, use: Use) -> bool:
         step = use.step
         if len(step.outputs) != 1 or step.outputs[0] not in self._spoils:
             return False
         divided = step.name == "div" and use.operand == 0
-        return step.name in _PASSES or divided or (use.operand == 2 and self.is_check(step))
+        return step.name in _PASSES or divided or use.operand == self._taken_by(step)
 
 
 def _is_infinite(slot: Slot) -> bool:
@@ -66,38 +74,40 @@ def _is_infinite(slot: Slot) -> bool:
     return slot.known is not None and is_inexact(slot.dtype) and not np.isfinite(slot.known).any()
 
 
-def _checked_by(by: Slot) -> set[Slot]:
-    """The arrays of whose elements one is infinite or NaN where the condition ``by`` does not hold; none where it asks for anything else."""
-    found, stack = set[Slot](), [by]
+def _checked_by(by: Slot, holds: bool) -> set[Slot]:
+    """The arrays of whose elements one is infinite or NaN where the condition ``by`` is not as it ``holds``; none where it asks for anything else."""
+    found, stack = set[Slot](), [(by, holds)]
     # Conditions that hold together, and comparisons of each number.
     for _ in range(LEVELS * LEVELS):
         if not stack:
             return found
-        step = stack.pop().origin
+        slot, asked = stack.pop()
+        step = slot.origin
         if step is None:
             return set()
-        if step.name in _ANY:
-            stack += step.inputs
-            continue
-        own = _compared(step)
-        if own is None:
+        if step.name == "not":
+            stack.append((step.inputs[0], not asked))
+        elif step.name in (*_TOGETHER[asked], *MASKS_MOVE, "copy"):
+            stack += [(own, asked) for own in step.inputs]
+        elif (checked := _compared(step, asked)) is not None:
+            found.add(_in_any_shape(checked))
+        else:
             return set()
-        found.add(_in_any_shape(own))
     return set()
 
 
-def _compared(step: Step) -> Slot | None:
-    """What is infinite or NaN where a comparison fails."""
-    match step.name:
+def _compared(step: Step, holds: bool) -> Slot | None:
+    """What is infinite or NaN where a comparison is not as it ``holds``."""
+    name = step.name if holds else _OPPOSITE.get(step.name)
+    match name:
         case "is_finite":
             return step.inputs[0]
         case "eq" if step.inputs[0] is step.inputs[1]:  # which NaN is not equal to
             return step.inputs[0]
         case "ne" | "lt" | "gt":
             own, other = step.inputs
-            ends = {"ne": (-np.inf, np.inf), "lt": (np.inf,), "gt": (-np.inf,)}[step.name]
-            known = other.known is not None and np.ndim(other.known) == 0
-            return own if known and is_inexact(other.dtype) and float(other.known) in ends else None
+            known = other.known is not None and np.ndim(other.known) == 0 and is_inexact(other.dtype)
+            return own if known and float(other.known) in _ENDS[name] else None
     return None
 
 
