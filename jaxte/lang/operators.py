@@ -110,7 +110,8 @@ def result_kind(op: Op, kinds: tuple[Kind, ...]) -> Kind:
             if is_inexact(kind[0]):
                 power = ", and a power is written **" if op is BIT_XOR else ""
                 raise DtypeError(f"{op.name} takes integers, not {kind[0]}; cast with te.cast first{power}")
-            return kind
+            # JAX shifts truths as the integers that they are
+            return ("int32", False) if kind[0] == "bool" and op in (LEFT_SHIFT, RIGHT_SHIFT) else kind
     return op.result, False
 
 

@@ -168,8 +168,7 @@ def _operands(expr: Any, axis: Any, where: Any, name: str) -> tuple[Expr, tuple[
     held = TRUE if where is None else as_expr(where)
     if name in ("softmax", "logsumexp") and _is_complex(value):
         raise DtypeError(f"te.{name} of complex values is not defined; take te.real, te.imag or te.abs first")
-    inexact = dtypes.is_inexact(value.dtype)
-    return cast(value, value.dtype if inexact else "float32"), axes, held
+    return cast(value, dtypes.to_inexact((value.dtype, value.weak))[0]), axes, held
 
 
 def _is_complex(value: Expr) -> bool:

@@ -36,6 +36,9 @@ _OPERATORS = {
 }
 
 
+_FIXED = {"shape": "te.ops.reshape(x, shape)", "dtype": 'te.ops.cast(x, "float32")'}
+
+
 class Tensor(Operand[Any, "Tensor"]):
     """A node of the graph.
 
@@ -50,10 +53,13 @@ class Tensor(Operand[Any, "Tensor"]):
 
     __slots__ = ("__weakref__", "dtype", "facts", "name", "override", "shape")
 
+    shape: Shape
+    dtype: str
+
     def __init__(self, name: str, shape: Shape, dtype: str) -> None:
         self.name = name
-        self.shape = shape
-        self.dtype = dtype
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "dtype", dtype)
         self.facts: tuple[Fact, ...] = ()
         self.override: Any = None
         for own in made_within.get():
@@ -130,6 +136,14 @@ class Tensor(Operand[Any, "Tensor"]):
             "or write the loop with its assignments as a function of te.loops"
         )
 
+    if not TYPE_CHECKING:  # to which an assignment of these is an error of its own
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """What reads a tensor was checked against its shape and dtype, so that they stay."""
+            if name in _FIXED:
+                raise DefinitionError(f"the {name} of {self.name} cannot be assigned; {_FIXED[name]} makes another tensor")
+            object.__setattr__(self, name, value)
+
     def __len__(self) -> int:
         if self.shape and isinstance(self.shape[0], int):
             return self.shape[0]
@@ -164,7 +178,7 @@ class Tensor(Operand[Any, "Tensor"]):
 
     def __setstate__(self, pickled: tuple[Any, dict[str, Any]]) -> None:
         for slot, value in pickled[1].items():
-            setattr(self, slot, value)
+            object.__setattr__(self, slot, value)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}{shape_text(self.shape)}"

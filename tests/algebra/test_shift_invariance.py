@@ -317,3 +317,25 @@ def test_maxima_of_steps_that_are_asked_for() -> None:
         np.testing.assert_allclose(np.vdot(slope, 2 * step), moved, rtol=1e-5, atol=1e-10)
         tangent = jax.jvp(lambda moves: jnp.sum(fn(e, moves)[1]), (moves,), (2 * step,))[1]
         np.testing.assert_allclose(tangent, moved, rtol=1e-5, atol=1e-10)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_weights_of_another_degree_count(degree: int) -> None:
+    """A sum of weights that a pivot scales by different powers is scaled by none, so that the quotient depends on the pivot."""
+
+    def build(x: te.Tensor) -> te.Tensor:
+        m = maxima(x)
+        e = te.compute(
+            x.shape, lambda i, j: te.exp(x[i, j] - m[i]) + te.exp(0.5 * x[i, j] - degree * m[i]), "e"
+        )
+        z = totals(e)
+        return te.compute(x.shape, lambda i, j: e[i, j] / z[i], "y")
+
+    def plain(x: jax.Array) -> jax.Array:
+        m = x.max(1, keepdims=True)
+        e = jnp.exp(x - m) + jnp.exp(0.5 * x - degree * m)
+        return e / e.sum(1, keepdims=True)
+
+    x = np.random.default_rng(6).normal(size=(3, 4)).astype("float32")
+    found, expected = (jax.jacrev(f)(x) for f in (te.function(build), plain))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)

@@ -1,6 +1,9 @@
 """Promotion and canonical names of dtypes, against JAX."""
 
 import itertools
+import operator
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import jaxte as te
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DtypeError
 
@@ -50,6 +54,30 @@ def test_functions_of_integers_are_floats_as_in_jax() -> None:
     for dtype in dtypes.DTYPES:
         assert dtypes.to_inexact((dtype, False)) == (str(jnp.exp(jnp.ones(2, dtype)).dtype), False)
     assert dtypes.to_inexact(("int32", True)) == ("float32", True)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("reduction", [te.mean, te.variance, te.std, te.norm, te.logsumexp])
+def test_means_of_integers_are_floats_as_functions_of_them_are(reduction: Callable[..., te.Expr]) -> None:
+    k = te.reduce_axis((0, 2), "k")
+    for dtype in dtypes.DTYPES:
+        if not dtypes.is_complex(dtype):
+            x = te.placeholder((2,), dtype, name="x")
+            found = te.compute((), lambda x=x: reduction(x[k], axis=k))
+            assert found.dtype == dtypes.to_inexact((dtype, False))[0]
+
+
+@pytest.mark.parametrize("op", [operator.lshift, operator.rshift, operator.and_, operator.xor, operator.mod, operator.pow])
+def test_truths_are_combined_as_in_jax(op: Callable[[Any, Any], Any]) -> None:
+    a, b = np.array([True, False, True]), np.array([True, True, False])
+    if op is operator.mod:
+        b[:] = True
+    A, B = te.placeholder((3,), "bool", name="A"), te.placeholder((3,), "bool", name="B")
+    y = te.compute((3,), lambda i: op(A[i], B[i]), "y")
+    expected = op(jnp.asarray(a), jnp.asarray(b))
+    for found in (te.interpret(y, {A: a, B: b}), te.evaluate(y, {A: a, B: b})):
+        assert found.dtype == expected.dtype == y.dtype
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_sums_widen_as_in_jax() -> None:

@@ -39,6 +39,8 @@ PROGRAMS: list[tuple[Callable[[], Any], str]] = [
     (lambda: te.facts.permutaton, r"did you mean permutation\?"),  # type: ignore[attr-defined]
     (lambda: te.draw.grph, r"did you mean graph\?"),  # type: ignore[attr-defined]
     (lambda: te.testing.check_grad, r"did you mean check_grads\?"),  # type: ignore[attr-defined]
+    (lambda: setattr(x, "shape", (2, 3)), r"the shape of x cannot be assigned; te\.ops\.reshape"),
+    (lambda: setattr(x, "dtype", "int32"), r"the dtype of x cannot be assigned; te\.ops\.cast"),
     (lambda: x.shpae, r"did you mean shape\?"),  # type: ignore[attr-defined]
     (lambda: te.define("x: float32(n)\nY[i] = x[i]")(ONES), r"a size is a keyword, n="),
     (

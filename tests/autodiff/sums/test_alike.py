@@ -119,3 +119,14 @@ def test_what_is_subtracted_at_the_same_places_receives_the_opposite(build, far,
     expected = jax.jacrev(plain, (0, 1))(feeds[x], feeds[y])
     for a, e in zip(values, expected, strict=True):
         np.testing.assert_allclose(a, e, 1e-4, 1e-5)
+
+
+def test_what_is_subtracted_at_one_place_and_added_at_another_receives_neither() -> None:
+    x, y = te.placeholder((6,), name="x"), te.placeholder((6,), name="y")
+    z = te.compute((5,), lambda i: te.tanh(x[i] - y[i] + x[i + 1] + y[i + 1]), "z")
+    rng = np.random.default_rng(4)
+    feeds = {x: normal(rng, 6), y: normal(rng, 6)}
+    values = te.evaluate(list(te.differentiate(z, [x, y])), feeds)
+    plain = lambda x, y: jnp.tanh(x[:-1] - y[:-1] + x[1:] + y[1:])  # noqa: E731
+    for a, e in zip(values, jax.jacrev(plain, (0, 1))(feeds[x], feeds[y]), strict=True):
+        np.testing.assert_allclose(a, e, 1e-4, 1e-5)
