@@ -176,7 +176,9 @@ def _atom(node: Expr) -> Linear:
 def _division(node: Expr, name: str, operands: list[Linear]) -> Linear:
     numerator, divisor = operands
     if not divisor.is_constant or divisor.constant <= 0:
-        raise IndexExpressionError(f"`{text(node)}`: an index can be divided by a positive constant only")
+        raise IndexExpressionError(
+            f"`{text(node)}`: an index is divided by a positive constant, or by what is positive at each position"
+        )
     # a number below 0 would be another one there, as (q + 2) % 3 written (q - 1) % 3
     if node.dtype in UNSIGNED and reads_of(node):
         return Linear({node: 1})

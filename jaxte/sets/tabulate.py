@@ -25,6 +25,8 @@ _OPS: dict[str, Callable[..., Any]] = {
     "subtract": np.subtract,
     "negative": np.negative,
     "multiply": np.multiply,
+    "square": np.square,
+    "power": lambda a, b: np.power(a, np.maximum(b, 0)),  # no integer has another power
     "floor_divide": lambda a, b: a >> _bits(b) if _is_power_of_two(a, b) else np.floor_divide(a, b),
     "mod": lambda a, b: a & (b - 1) if _is_power_of_two(a, b) else np.remainder(a, b),
     "minimum": np.minimum,

@@ -58,8 +58,8 @@ class Tensor(Operand[Any, "Tensor"]):
 
     def __init__(self, name: str, shape: Shape, dtype: str) -> None:
         self.name = name
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "dtype", dtype)
+        super().__setattr__("shape", shape)
+        super().__setattr__("dtype", dtype)
         self.facts: tuple[Fact, ...] = ()
         self.override: Any = None
         for own in made_within.get():
@@ -141,8 +141,10 @@ class Tensor(Operand[Any, "Tensor"]):
         def __setattr__(self, name: str, value: Any) -> None:
             """What reads a tensor was checked against its shape and dtype, so that they stay."""
             if name in _FIXED:
-                raise DefinitionError(f"the {name} of {self.name} cannot be assigned; {_FIXED[name]} makes another tensor")
-            object.__setattr__(self, name, value)
+                raise DefinitionError(
+                    f"the {name} of {self.name} cannot be assigned; {_FIXED[name]} makes another tensor"
+                )
+            super().__setattr__(name, value)
 
     def __len__(self) -> int:
         if self.shape and isinstance(self.shape[0], int):
@@ -178,7 +180,7 @@ class Tensor(Operand[Any, "Tensor"]):
 
     def __setstate__(self, pickled: tuple[Any, dict[str, Any]]) -> None:
         for slot, value in pickled[1].items():
-            object.__setattr__(self, slot, value)
+            super().__setattr__(slot, value)
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.dtype}{shape_text(self.shape)}"

@@ -67,7 +67,9 @@ def test_means_of_integers_are_floats_as_functions_of_them_are(reduction: Callab
             assert found.dtype == dtypes.to_inexact((dtype, False))[0]
 
 
-@pytest.mark.parametrize("op", [operator.lshift, operator.rshift, operator.and_, operator.xor, operator.mod, operator.pow])
+@pytest.mark.parametrize(
+    "op", [operator.lshift, operator.rshift, operator.and_, operator.xor, operator.mod, operator.pow]
+)
 def test_truths_are_combined_as_in_jax(op: Callable[[Any, Any], Any]) -> None:
     a, b = np.array([True, False, True]), np.array([True, True, False])
     if op is operator.mod:

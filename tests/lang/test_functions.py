@@ -372,6 +372,8 @@ def test_constants() -> None:
 
 def test_real_functions_refuse_complex_numbers() -> None:
     z = Symbol("z", "complex64")
+    with pytest.raises(DtypeError, match=r"te\.floor takes real values; take te\.real"):
+        te.floor(1.5 + 1j)
     with pytest.raises(DtypeError, match=r"te\.erf takes real values; take te\.real"):
         te.erf(z)
     for node in (abs(z), te.real(z), te.imag(z), te.conj(z), te.cast(z, "float32")):

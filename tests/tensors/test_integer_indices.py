@@ -1,4 +1,4 @@
-"""Indices of bits, and choices by several axes, beside NumPy's own indexing; adjoints of permutations are gathers."""
+"""Indices of bits, of products and powers, and choices by several axes, beside NumPy's own indexing; adjoints of permutations are gathers."""
 
 import jax
 import jax.numpy as jnp
@@ -48,8 +48,24 @@ CASES = {
         lambda i, k: sum(((i >> b) & 1) << (3 - b) for b in range(4)),
         lambda i, k: sum(((i >> b) & 1) << (3 - b) for b in range(4)),
     ),
+    "product": (lambda i, k: i * (k + 3) % N, lambda i, k: i * (k + 3) % N),
+    "triangle": (lambda i, k: (i * (i + 1) // 2 + k + 3) % N, lambda i, k: (i * (i + 1) // 2 + k + 3) % N),
+    "square": (lambda i, k: (te.square(i) + k**2) // 16, lambda i, k: (i**2 + k**2) // 16),
+    "quotient": (lambda i, k: i // (k + 4), lambda i, k: i // (k + 4)),
+    "remainder": (lambda i, k: (3 * i - 5) % (k + 4), lambda i, k: (3 * i - 5) % (k + 4)),
+    "permuting polynomial": (lambda i, k: i * (2 * i + 1) % N, lambda i, k: i * (2 * i + 1) % N),
 }  # fmt: skip
-PERMUTATIONS = ("turn", "gray", "xor", "butterfly", "power", "bits reversed", "reflection", "held")
+PERMUTATIONS = (
+    "permuting polynomial",
+    "turn",
+    "gray",
+    "xor",
+    "butterfly",
+    "power",
+    "bits reversed",
+    "reflection",
+    "held",
+)
 
 
 def definition(index):
@@ -88,6 +104,9 @@ GUARDED = {
     "union": lambda i, k: (i | k) - 1,
     "subset": lambda i, k: i & (k + 3),
     "gray": lambda i, k: i ^ (i >> 1),
+    "triangle": lambda i, k: k * (k + 1) // 2 - i,
+    "product": lambda i, k: i * k - 2,
+    "quotient": lambda i, k: (i**2 - 9) // (k + 1),
 }
 
 
@@ -180,3 +199,37 @@ def test_bits_of_no_positions(n):
     np.testing.assert_array_equal(found, [values[(i & 1) | (i >> 1)] for i in range(n)])
     wanted = [sum(values[(i | j) & 3] + values[i & (i >> 1)] for i in range(n)) for j in range(2)]
     np.testing.assert_array_equal(total, wanted)
+
+
+def test_tables_that_are_too_large_or_leave_32_bits_are_refused():
+    x, n = te.placeholder((30,), name="x"), te.var("n")
+    v = te.placeholder((n,), name="v")
+    for shape, body in (
+        ((3000, 3000), lambda i, j: x[i * j % 30]),  # nine million positions
+        ((3000,), lambda i: x[i**3 % 30]),  # of which 2,999 ** 3 is no int32
+        ((n,), lambda i: v[i * i % 30]),
+    ):
+        with pytest.raises(te.IndexExpressionError, match="is not affine"):
+            te.compute(shape, body, "y")
+
+
+def test_a_packed_triangle_is_read_and_added_to_where_it_stands():
+    """A matrix times a vector, of which the lower triangle is kept row by row."""
+    n = 7
+    rows, columns = np.tril_indices(n)
+
+    @te.function
+    def product(p, x):
+        k = te.reduce_axis((0, n), "k")
+        at = lambda i: te.maximum(i, k) * (te.maximum(i, k) + 1) // 2 + te.minimum(i, k)  # noqa: E731
+        return te.compute((n,), lambda i: te.sum(p[at(i)] * x[k], axis=k), "y")
+
+    def plain(p, x):
+        lower = jnp.zeros((n, n)).at[rows, columns].set(p)
+        return (lower + jnp.tril(lower, -1).T) @ x
+
+    rng = np.random.default_rng(3)
+    p, x, h = (rng.normal(size=size).astype("float32") for size in (n * (n + 1) // 2, n, n))
+    np.testing.assert_allclose(product(p, x), plain(p, x), rtol=1e-5, atol=1e-5)
+    for found, expected in zip(jax.vjp(product, p, x)[1](h), jax.vjp(plain, p, x)[1](h), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

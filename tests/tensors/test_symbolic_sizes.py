@@ -122,6 +122,11 @@ CASES = {
     "every other": Case(element_wise(lambda n: n // 2, lambda x, n, i: te.sin(x[2 * i])), lambda x: jnp.sin(x[: len(x) // 2 * 2 : 2])),
     "every other, one more": Case(element_wise(lambda n: (n + 1) // 2, lambda x, n, i: x[2 * i] ** 2), lambda x: x[::2] ** 2),
     "every other from the end": Case(element_wise(lambda n: n // 2, lambda x, n, i: x[n - 1 - 2 * i] ** 2), lambda x: x[::-1][: len(x) // 2 * 2 : 2] ** 2),
+    "every other, one before": Case(
+        lambda x: te.compute((x.shape[0] // 2,), lambda i: te.select(i >= 1, x[2 * i - 1], 0.0) ** 2, "y"),
+        lambda x: jnp.pad(x, (1, 0))[: len(x) : 2] ** 2,
+        lambda n: ((2 * n,),),
+    ),
     "all but the last, turned": Case(element_wise(lambda n: n - 1, lambda x, n, i: x[n - 2 - i] * x[i]), lambda x: x[:-1][::-1] * x[:-1]),
     "around the middle": Case(element_wise(lambda n: n, lambda x, n, i: x[te.abs(i - n // 2)] ** 2), lambda x: x[jnp.abs(jnp.arange(len(x)) - len(x) // 2)] ** 2),
     "a clamp": Case(element_wise(lambda n: n, lambda x, n, i: te.sin(x[te.minimum(i + 2, n - 1)])), lambda x: jnp.sin(x[jnp.minimum(jnp.arange(len(x)) + 2, len(x) - 1)])),

@@ -4,7 +4,8 @@ An index has to be affine. One that is chosen among several by the position alon
 into which the choices cut that axis. So the body is taken apart there: a part is the body over fewer positions, in
 which every such choice has been made, and nothing later needs to know of choices in indices.
 
-Indices that are made of the bits of several positions, or of many choices, as elements of tables of positions.
+Indices that are made of the bits of several positions, of their products and powers, of quotients by one, or of many choices, are elements of
+tables of positions.
 """
 
 from __future__ import annotations
@@ -15,12 +16,27 @@ from math import prod
 
 import numpy as np
 
+from jaxte.lang.divisions import division
+from jaxte.lang.dtypes import INTEGER_LIMITS, is_integer
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjuncts
 from jaxte.lang.graphs import among, identical, leaves
 from jaxte.lang.limits import CASES, MOST_PARTS, TABLE
-from jaxte.lang.operators import AND, BIT_AND, BIT_OR, BIT_XOR, MAXIMUM, MINIMUM, NOT, OR, SELECT
+from jaxte.lang.operators import (
+    AND,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    MAXIMUM,
+    MINIMUM,
+    MULTIPLY,
+    NOT,
+    OR,
+    POWER,
+    SELECT,
+)
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.affine import linear
+from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, known, reach
 from jaxte.sets.quasi_affine import quasi_affine
 from jaxte.sets.tabulate import tabulated
@@ -133,7 +149,7 @@ def guards_of_tables(axes: Sequence[Axis], body: Expr) -> Guards:
 
 
 def at_tables(read: Read, places: Sequence[tuple[Expr, ...]]) -> Read:
-    """``read`` with positions that are made of the bits of several others, or of many choices, as elements of tables."""
+    """``read`` with positions that no solver takes, or that are made of many choices, as elements of tables."""
     indices = list(read.indices)
     for n, index in enumerate(indices):
         if _needs_table(index):
@@ -143,13 +159,32 @@ def at_tables(read: Read, places: Sequence[tuple[Expr, ...]]) -> Read:
 
 
 def _needs_table(index: Expr) -> bool:
-    return not reads_of(index) and (chooses_often(index) or mixes_bits(index))
+    return not reads_of(index) and (chooses_often(index) or mixes_positions(index))
 
 
-def mixes_bits(index: Expr) -> bool:
-    """Whether ``index`` is made of the bits of several positions."""
-    operations = [n for n in postorder(index) if isinstance(n, Call) and n.op in _BITS]
-    return any(not isinstance(a, Const) and not isinstance(b, Const) for a, b in (n.args for n in operations))
+def mixes_positions(index: Expr) -> bool:
+    """Whether ``index`` is made of the bits of several positions, of their products or powers, or of a quotient by one: no solver takes these."""
+    return any(map(_mixes, postorder(index)))
+
+
+def _mixes(node: Expr) -> bool:
+    if not isinstance(node, Call) or not is_integer(node.dtype):
+        return False
+    match node:
+        case Call(op, (a, b)) if op in _BITS:
+            return not isinstance(a, Const) and not isinstance(b, Const)
+        case Call(op, (a, b)) if op is MULTIPLY:
+            return bool(free_axes(a)) and bool(free_axes(b))
+        case Call(op, (a, Const())) if op is POWER:
+            return bool(free_axes(a))
+        case Call(op, (a,)) if op.name == "square":
+            return bool(free_axes(a))
+    divided = division(node)
+    if divided is None or not free_axes(divided.divisor):
+        return False
+    form = linear_or_none(divided.divisor)
+    ends = None if form is None else reach(form)
+    return ends is not None and ends[0] > 0
 
 
 def chooses_often(index: Expr) -> bool:
@@ -168,7 +203,7 @@ def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr
     if any(known(a.extent) == 0 for a in axes):
         return Const(0)
     found = values_over(axes, index) if size is not None else None
-    if found is None or size is None:
+    if found is None or size is None or not _fit(axes, index):
         return None
     outside = (found < 0) | (found >= size)
     if outside.any():
@@ -185,6 +220,13 @@ def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr
     inverse = None if place is None else of_array(np.argsort(found, -1), f"{name}_inverse", "int32")
     assume(table, within(size) if inverse is None else permutation(inverse))
     return Read(table, [a - a.lo for a in axes])
+
+
+def _fit(axes: Sequence[Axis], index: Expr) -> bool:
+    """Whether what ``index`` is made of are integers of 32 bits, in which a table is computed."""
+    low, high = INTEGER_LIMITS["int32"]
+    values = [values_over(axes, node) for node in postorder(index) if _mixes(node)]
+    return all(v is not None and low <= v.min() and v.max() <= high for v in values)
 
 
 def _held(axes: Sequence[Axis], conditions: Sequence[Expr], shape: tuple[int, ...]) -> np.ndarray:

@@ -19,7 +19,7 @@ from jaxte.sets.domain import IntegerSet, left_open
 from jaxte.sets.intervals import surely_inside
 from jaxte.sets.tabulate import Open, evaluate_index, first_of, quotients
 from jaxte.tensors.bodies.contexts import contexts
-from jaxte.tensors.bodies.piecewise_indices import has_choices, mixes_bits
+from jaxte.tensors.bodies.piecewise_indices import has_choices, mixes_positions
 
 _FEW_QUOTIENTS = 2  # in each other, up to which isl is asked first
 
@@ -134,7 +134,9 @@ def _check_index(
         return
     extent = as_expr(read.tensor.shape[position])
     try:
-        violation = _violation_of_bits(variables, conditions, index, extent) if mixes_bits(index) else None
+        violation = (
+            _violation_of_mixed(variables, conditions, index, extent) if mixes_positions(index) else None
+        )
         if violation is None:
             linear(index)
             violation = find_violation(variables, conditions, index, extent)
@@ -163,10 +165,10 @@ def _check_index(
     )
 
 
-def _violation_of_bits(
+def _violation_of_mixed(
     variables: Sequence[Axis], conditions: Sequence[Expr], index: Expr, extent: Expr
 ) -> tuple[dict[Expr, int], int] | None:
-    """A point at which an ``index`` of bits leaves ``[0, extent)``, with its value there, where positions are few enough to look at each."""
+    """A point at which an ``index`` of several positions leaves ``[0, extent)``, with its value there, where positions are few enough to look at each."""
     told = [c for c in conditions if not reads_of(c)]
     try:
         point = first_of(variables, [*told, call(OR, index >= extent, index < 0)])
