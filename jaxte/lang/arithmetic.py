@@ -423,6 +423,13 @@ def cast(value: Any, dtype: str) -> Any:
     """``value`` as ``dtype``; nothing where it has that dtype already."""
     if isinstance(value, Expr) and value.dtype == dtype and not value.weak:
         return value
+    if (
+        isinstance(value, Const)
+        and isinstance(value.value, complex)
+        and not dtypes.is_complex(dtype)
+        and dtype != "bool"
+    ):
+        value = Const(value.value.real)  # as of data; no array of real numbers is made of a complex one
     return apply(_casting(dtype), value)
 
 

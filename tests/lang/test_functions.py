@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from jax import lax
 
 from jaxte.autodiff.terms.scalar import contributions
+from jaxte.bridge.functions.evaluate import evaluate
 from jaxte.lang import dtypes
 from jaxte.lang import functions as te
 from jaxte.lang.errors import DefinitionError, DifferentiationError, DtypeError
@@ -368,6 +369,13 @@ def test_constants() -> None:
         te.const([1])
     with pytest.raises(DefinitionError, match="a complex number needs a complex dtype"):
         te.const(1j, "float32")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_complex_number_that_is_cast_is_its_real_part(dtype: str) -> None:
+    y = compute((2,), lambda i: te.cast(te.const(2 + 3j), dtype) * 2, "y")
+    for run in (interpret, evaluate):
+        np.testing.assert_array_equal(run(y, {}), [4, 4])
 
 
 def test_real_functions_refuse_complex_numbers() -> None:
