@@ -60,9 +60,11 @@ def of_dtype(values: np.ndarray, kind: str, name: str) -> np.ndarray:
     else:
         lost, wide = np.isinf(own) & np.isfinite(values), "float64"
     if lost.any():
+        first = values[lost][0]
+        remedy = "or smaller numbers" if np.isfinite(first) else "or finite numbers"
+        wide = wide if np.isfinite(first) else "float32"
         raise DtypeError(
-            f"te.constant {name}: the element {values[lost][0]} is beyond the numbers of {kind}; "
-            f'give te.constant(..., dtype="{wide}"), or smaller numbers'
+            f'te.constant {name}: the element {first} is beyond the numbers of {kind}; give te.constant(..., dtype="{wide}"), {remedy}'
         )
     return own
 
