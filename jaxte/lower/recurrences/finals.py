@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import prod
 from types import MappingProxyType
 
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr
-from jaxte.lang.graphs import Members, identical, place_of
+from jaxte.lang.graphs import Members, among, identical, place_of
 from jaxte.lang.limits import MOST_LARGER
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.lower.recurrences.impulses import is_impulse, with_impulses
@@ -49,6 +50,7 @@ def changes(
         known: what stands for some tensors in any case.
     """
     known = dict(known)
+    there = cache(lambda: {t for tensor in order for t in (tensor, *tensor.inputs)})
     for tensor in order:
         if tensor in known:
             continue
@@ -73,7 +75,8 @@ def changes(
         )
         if own is together and not any(t in known for t in tensor.inputs):
             continue
-        made = Rebuilt(known).parts(own)
+        # what exists already stays, though it was made of what is another one now
+        made = Rebuilt({**{t: t for t in there() if not among(t, together)}, **known}).parts(own)
         known.update(zip(together, made, strict=False))
         if isinstance(tensor, Recurrent):
             known.update(_beside(tensor.group, made[0], order))
