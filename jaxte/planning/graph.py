@@ -10,6 +10,9 @@ from jaxte.lang.expr import Expr, Read
 from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite, substitute
 from jaxte.planning.asked import Asked, intermediates
+from jaxte.planning.chains.at_once import in_blocks
+from jaxte.planning.chains.groups import with_other_groups
+from jaxte.planning.chains.idle_axes import without_idle_axes
 from jaxte.planning.chains.rolled import with_chains, with_known_chains
 from jaxte.planning.conditions.data_equations import bodies_where_read
 from jaxte.planning.conditions.distances import with_distances
@@ -145,7 +148,29 @@ CHAINS = Rule[tuple[Tensor, ...], Asked](
     _in_loops,
     "steps of one loop that are alike are derived, written and compiled once",
 )
-STEPS: tuple[Rule, ...] = (NEAR, SHARED, *READING, *PLAIN, *WHOLE, *DEFINITIONS, *SUMS, PAIRS, CHAINS)
+IDLE = Rule[tuple[Tensor, ...], Asked](
+    "idle axes of states",
+    lambda outputs, at: with_other_groups(outputs, without_idle_axes),
+    "what is the same at all positions of an axis is carried once for all of them",
+)
+BLOCKS = Rule[tuple[Tensor, ...], Asked](
+    "several positions at once",
+    lambda outputs, at: with_other_groups(outputs, in_blocks),
+    "positions of a recurrence that read none of each other are one step of its loop",
+)
+STEPS: tuple[Rule, ...] = (
+    IDLE,
+    BLOCKS,
+    NEAR,
+    SHARED,
+    *READING,
+    *PLAIN,
+    *WHOLE,
+    *DEFINITIONS,
+    *SUMS,
+    PAIRS,
+    CHAINS,
+)
 
 
 def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -153,7 +178,8 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
     A tensor of which only a read of a partial sum is left, ``y[i, j, k] = y_over_m[i + k, j]``, is read through.
     """
-    outputs = tuple(outputs) if CHAINS.name in Asked().without else with_known_chains(tuple(outputs))
+    loops: tuple[Tensor, ...] = applied(tuple(outputs), (IDLE, BLOCKS), Asked())
+    outputs = loops if CHAINS.name in Asked().without else with_known_chains(loops)
     plain = _apart_from_others(outputs)
     if not plain:
         return outputs

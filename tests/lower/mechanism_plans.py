@@ -384,3 +384,82 @@ def tiled_image(x: Tensor) -> Tensor:
     at = lambda i, j: x[i // h, j // w, i % h, j % w]  # noqa: E731
     shape = n * h - 2, m * w - 2
     return te.compute(shape, lambda i, j: te.sum(te.tanh(at(i + p, j + q)) * (p - 1 + q), axis=[p, q]), "y")
+
+
+# --- recurrences that look back several positions
+
+
+def plucked_string(x: Tensor) -> Tensor:
+    """A delay line that hands on the mean of two neighbours, from its end to its beginning (Karplus and Strong)."""
+    return te.recurrence(
+        x.shape, lambda y, t, c: x[t, c] + 0.49 * (y[t - 25, c] + y[t - 26, c]), init=0.0, name="y"
+    )
+
+
+def dilated_cells(x: Tensor, w: Tensor) -> Tensor:
+    """Cells that see every fourth position of a sequence."""
+    (k,) = summed(k=x.shape[2])
+    return te.recurrence(
+        x.shape,
+        lambda h, t, b, i: te.tanh(x[t, b, i] + te.sum(h[t - 4, b, k] * w[k, i], axis=k)),
+        init=0.0,
+        name="h",
+    )
+
+
+def same_month(x: Tensor, a: Tensor) -> Tensor:
+    """A smoothed value for each month of a year, from the last one to the first."""
+    return te.recurrence(
+        x.shape,
+        lambda s, t, c: a[0] * x[t, c] + (1 - a[0]) * te.tanh(a[1] * s[t + 12, c]),
+        init=0.0,
+        reverse=True,
+        name="s",
+    )
+
+
+# --- recurrences of several tensors, one of which has an axis less
+
+
+def likelihood(e: Tensor, w: Tensor) -> Tensor:
+    """A hidden Markov model, scaled in each step by the sum of its row."""
+    (i, k) = summed(i=e.shape[2], k=e.shape[2])
+    a, s = te.recurrence(
+        e.shape,
+        lambda a, s, t, b, j: (
+            e[t, b, j] ** 2 * (0.1 + te.sum(a[t - 1, b, i] / s[t, b, j] * w[i, j] ** 2, axis=i)),
+            1 + te.sum(a[t - 1, b, k], axis=k),
+        ),
+        init=(1.0, 1.0),
+    )
+    return te.compute(e.shape, lambda t, b, j: a[t, b, j] / s[t, b, j])
+
+
+def normalised_cells(x: Tensor, w: Tensor) -> Tensor:
+    """Cells whose row has a length of one before it is multiplied."""
+    (i, k) = summed(i=x.shape[2], k=x.shape[2])
+    h, _ = te.recurrence(
+        x.shape,
+        lambda h, n, t, b, j: (
+            te.tanh(x[t, b, j] + te.sum(h[t - 1, b, i] / n[t, b, j] * w[i, j], axis=i)),
+            te.sqrt(0.1 + te.sum(h[t - 1, b, k] ** 2, axis=k)),
+        ),
+        init=(0.0, 1.0),
+    )
+    return h
+
+
+def scores_of_paths(e: Tensor, w: Tensor) -> Tensor:
+    """The logarithm of a sum over all paths, the largest of a row taken off."""
+    (i, k) = summed(i=e.shape[2], k=e.shape[2])
+    a, _ = te.recurrence(
+        e.shape,
+        lambda a, m, t, b, j: (
+            m[t, b, j]
+            + te.log(te.sum(te.exp(a[t - 1, b, i] - m[t, b, j]) * te.exp(w[i, j]), axis=i))
+            + e[t, b, j],
+            te.max(a[t - 1, b, k], axis=k),
+        ),
+        init=(0.0, 0.0),
+    )
+    return a

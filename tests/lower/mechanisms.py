@@ -62,8 +62,8 @@ class Mechanism:
     """A rule.
 
     Attributes:
-        counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, an operation of StableHLO, "reductions of several arrays", or
-            "values that are not finite".
+        counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, an operation of StableHLO, "reductions of several arrays", "steps of
+            loops", or "values that are not finite".
         without: does without it.
         small: lets it serve arrays of any size.
         platform: for which the program is written; its counts are those of the CPU's compiler all the same.
@@ -463,6 +463,26 @@ MECHANISMS = (
             Sample(plans.relaxed, ((300,),), 4),
             Sample(plans.recurrent, ((64,), (64, 64)), 2),
             Sample(plans.pendulums, ((200,), (200,)), 2),
+        ),
+    ),
+    Mechanism(
+        "idle axes of states",
+        "temporaries",
+        as_named,
+        (
+            Sample(plans.likelihood, ((20, 16, 12), (12, 12)), 1.35),
+            Sample(plans.normalised_cells, ((20, 16, 12), (12, 12)), 1.35),
+            Sample(plans.scores_of_paths, ((20, 16, 12), (12, 12)), 3),
+        ),
+    ),
+    Mechanism(
+        "several positions at once",
+        "steps of loops",
+        as_named,
+        (
+            Sample(plans.plucked_string, ((300, 4),), 20),
+            Sample(plans.dilated_cells, ((60, 8, 6), (6, 6)), 3.9),
+            Sample(plans.same_month, ((40, 3), (2,)), 6),
         ),
     ),
     Mechanism(

@@ -23,7 +23,7 @@ from jaxte.autodiff.terms.beside import may_be_held
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
-from jaxte.lang.graphs import identical
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import FAR_FEWER, MANY_OPERATIONS, PLACES, WORTH_A_TENSOR
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import extent_of, known
@@ -130,10 +130,11 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
     values = [part.value for part in parts]
     for node in _common(values, mirrored(values) | _of_fewer_points(values, axes)):
         body = substitute(node, table)
-        own = tuple(Axis(a.name, 0, a.hi) for a in axes)
-        element = substitute(body, dict(zip(axes, own, strict=True)))
+        along = [a for a in axes if among(a, free_axes(body))]
+        own = tuple(Axis(a.name, 0, a.hi) for a in along)
+        element = substitute(body, dict(zip(along, own, strict=True)))
         if reads_inside(own, element):
-            table[node] = Read(shared_part(f"{name}_{len(table)}", own, element), axes)
+            table[node] = Read(shared_part(f"{name}_{len(table)}", own, element), along)
     return [replace(part, value=substitute(part.value, table)) for part in parts] if table else list(parts)
 
 

@@ -17,6 +17,7 @@ from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Transpose, View
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
 from jaxte.lower.recurrences.frames import taken_before
+from jaxte.lower.recurrences.rings import RING, Ring, ring_of
 from jaxte.lower.recurrences.written import read_again, written_step
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written, tensor_name
@@ -77,7 +78,8 @@ class Text:
         known: names of tensors, outside and in a step.
         ended: the states of which the loop hands on what it ends with; they are carried, though no step may read them.
         parameters: of the function of a step.
-        carried: what is carried, state by state, and from how many steps ago, the step before first; None where it is all positions so far.
+        carried: what is carried, state by state, and from how many steps ago, the step before first; RING where it is the last values of a state in one array, None
+            where it is all positions so far.
         choices: what became of the tensors of a step.
         beside: what a step is handed of others, parameters behind its own.
         before: statements that come before the loop, and make what each step reads.
@@ -96,6 +98,7 @@ class Text:
     beside: Sequence[Beside] = ()
     before: list[Statement] = field(default_factory=list)
     turned: dict[tuple[Tensor, int], Statement] = field(default_factory=dict)
+    rings: dict[State, Ring] = field(default_factory=dict)
 
     def function(self, name: str, rows: Sequence[int]) -> Function:
         """One step.
@@ -115,7 +118,7 @@ class Text:
         results = [tensor_name(inner.names.get(r, ""), r) for r in self.step.results]
         found = [results[n] for n in rows]
         row: Node = found[0] if len(found) == 1 else Tuple(tuple(found)) if found else Name("None")
-        result = Tuple((self.carried_on(results), row))
+        result = Tuple((self.carried_on(results, lines), row))
         return Function(self.scope, name, tuple(self.parameters), tuple(lines), result)
 
     # --- the beginning of a step
@@ -124,12 +127,17 @@ class Text:
         """The statements that name what a step is handed; ``outside`` exists before the loop."""
         names, step = self.writer.shared.names, self.step
         for state in self.group.states:
-            for lag in range(1, max(step.depth(state), state in self.ended) + 1):
+            length = ring_of(step, state)
+            deepest = (state, 1) in step.carried if length else step.depth(state)
+            for lag in range(1, max(deepest, state in self.ended) + 1):
                 placeholder = step.carried.get((state, lag))
                 label = f"{state.name}_before" if placeholder is None else placeholder.name
                 self.carried.append((state, lag, names.new(label)))
                 if placeholder is not None:
                     self.known[placeholder] = self.carried[-1][2]
+            if length:
+                ring = self.rings[state] = Ring(self.group, state, length, names.new(f"{state.name}_recent"))
+                self.carried.append((state, RING, ring.name))
         for state, placeholder in step.history.items():
             self.known[placeholder] = names.new(placeholder.name)
             self.carried.append((state, None, self.known[placeholder]))
@@ -148,10 +156,25 @@ class Text:
             if len(beside.names) > 1:
                 listed = [own.identifier for own in beside.names.values()]
                 lines.append(Statement(self.scope, ", ".join(listed), Name(beside.parameter)))
+        lines += self._from_rings()
         for placeholder, own in step.slices.items():
             node = self._sliced(placeholder, own, outside, lines)
             self.known[placeholder] = names.new(f"{placeholder.name}_{step.now.name}")
             lines.append(Statement(self.scope, self.known[placeholder], node))
+        return lines
+
+    def _from_rings(self) -> list[AnyStatement]:
+        """The statements that name the values which a step reads of several steps before."""
+        step, lines = self.step, list[AnyStatement]()
+        for (state, lag), placeholder in step.carried.items():
+            if lag > 1 and state in self.rings:
+                ring = self.rings[state]
+                row = ring.row(
+                    self._position(ring.place(step.clock, lag), lines),
+                    self.writer.shared.policy.facts.drops_barriers,
+                )
+                self.known[placeholder] = self.writer.shared.names.new(placeholder.name)
+                lines.append(Statement(self.scope, self.known[placeholder], row))
         return lines
 
     def _sliced(
@@ -222,7 +245,7 @@ class Text:
 
     # --- the end of a step, and the loop
 
-    def carried_on(self, results: Sequence[Name]) -> Node:
+    def carried_on(self, results: Sequence[Name], lines: list[AnyStatement]) -> Node:
         """What the next step is handed."""
         by_key = {(state, lag): own for state, lag, own in self.carried}
         found: list[Node] = []
@@ -231,6 +254,10 @@ class Text:
             own = results[number]
             if lag is None:
                 found.append(self._added(state, before, own))
+                continue
+            if lag == RING:
+                ring = self.rings[state]
+                found.append(ring.with_row(own, self._position(ring.place(self.step.clock, 0), lines)))
                 continue
             found.append(own if lag == 1 else Name(by_key[state, lag - 1], own.extents, own.own_kind))
         return found[0] if len(found) == 1 else Tuple(tuple(found))
@@ -285,6 +312,10 @@ class Text:
             return _zeros(state.shape, state.dtype)
         place = self.group.place_of(state)
         before = self.step.before.get(state)
+        if lag == RING:
+            return self.rings[state].start(
+                None if before is None else tensor_name(self.known[before], before)
+            )
         shape = tuple(e for n, e in enumerate(state.shape) if n != place)
         length = None if before is None else number_of(as_expr(before.shape[place]))
         if before is None or (length is not None and lag > length):  # no read asks for it

@@ -78,7 +78,7 @@ def with_known_chains(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         if tensor in stands:
             new[tensor] = tensor.renewed(stands[tensor].element(tensor.axes))
         else:
-            _renew(tensor, new, stands)
+            renew(tensor, new, stands)
     return tuple(new.get(t, t) for t in outputs) if new else outputs
 
 
@@ -159,7 +159,7 @@ class _Rolled:
             if tensor in self._place:
                 self._roll(tensor)
             elif isinstance(tensor, Compute):
-                _renew(tensor, self._new, self.stands)
+                renew(tensor, self._new, self.stands)
         return tuple(self._new.get(t, t) for t in self._outputs)
 
     def _below(self, tensor: Tensor) -> Sequence[Tensor]:
@@ -194,15 +194,16 @@ class _Rolled:
             self._new[tensor] = tensor.renewed(own.element(tensor.axes))
 
 
-def _renew(tensor: Compute, new: dict[Tensor, Tensor], stands: Mapping[Tensor, _Stand]) -> None:
+def renew(tensor: Compute, new: dict[Tensor, Tensor], stands: Mapping[Tensor, _Stand] | None = None) -> None:
     """Adds to ``new`` what stands for ``tensor`` where it reads one of these, or what ``stands`` for a tensor."""
     if not any(t in new for t in tensor.inputs):
         return
+    known = stands or {}
 
     def rule(node: Expr) -> Expr:
         if not isinstance(node, Read) or node.tensor not in new:
             return node
-        own = stands.get(node.tensor)
+        own = known.get(node.tensor)
         return Read(new[node.tensor], node.indices) if own is None else own.element(node.indices)
 
     new[tensor] = tensor.renewed(rewrite(tensor.body, rule))

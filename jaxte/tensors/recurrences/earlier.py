@@ -39,7 +39,9 @@ def with_bodies(body: Expr, between: Sequence[Tensor], clock: Axis) -> Expr:
         if not isinstance(tensor, Compute):
             continue
         table: dict[Expr, Expr] = {
-            r: _element(tensor, r) for r in reads_of(body) if r.tensor is tensor and not _is_at_one(r, clock)
+            r: element_of(tensor, r)
+            for r in reads_of(body)
+            if r.tensor is tensor and not _is_at_one(r, clock)
         }
         body = substitute(body, table)
     return body
@@ -50,7 +52,7 @@ def _is_at_one(read: Read, clock: Axis) -> bool:
     return len(moving) == 1 and offset_from(clock, moving[0]) is not None
 
 
-def _element(tensor: Compute, read: Read) -> Expr:
+def element_of(tensor: Compute, read: Read) -> Expr:
     """What ``read`` is of, with reduced axes of its own: those of the definition may be around the read."""
 
     def rule(node: Expr) -> Expr:

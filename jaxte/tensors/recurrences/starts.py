@@ -105,18 +105,18 @@ class Starts:
         """Whether ``test`` says that ``taken`` is of a position of the recurrence."""
         place = self.group.place_of(taken.tensor)
         return linear_or_none(taken.indices[place]) is not None and same_condition(
-            test, _inside(taken, place, self.group.reverse)
+            test, inside(taken, place, self.group.reverse)
         )
 
 
-def guarded_read(state: State, place: int, read: Read, before: Tensor, reverse: bool) -> Expr:
+def guarded_read(state: Tensor, place: int, read: Read, before: Tensor, reverse: bool) -> Expr:
     """``read`` of a state, or of ``before`` where it is before the first position."""
     shift = _shift(state, before, place, reverse)
     own = [normal(i + shift) if n == place else i for n, i in enumerate(read.indices)]
-    return call(SELECT, _inside(read, place, reverse), read, Read(before, own))
+    return call(SELECT, inside(read, place, reverse), read, Read(before, own))
 
 
-def _inside(read: Read, place: int, reverse: bool) -> Expr:
+def inside(read: Read, place: int, reverse: bool) -> Expr:
     """That ``read`` is not before the first position along its dimension ``place``."""
     index = read.indices[place]
     return (index < as_expr(read.tensor.shape[place])) if reverse else (index >= 0)

@@ -132,13 +132,16 @@ def test_gradients_of_inputs_of_each_step_are_stacked_by_the_loop_that_computes_
 
 
 def test_what_has_to_be_there_in_whole_is_not_cut():
-    """All positions are an output; a budget that they fit in; a recurrence from the end; two positions back."""
+    """All positions are an output; a budget that they fit in; a recurrence from the end; one and two positions back."""
     args = _arguments((N,))
 
-    def build(x, reverse=False, lag=1):
+    def build(x, reverse=False, lags=(1,)):
         sign = 1 if reverse else -1
         y = te.recurrence(
-            (60, N), lambda y, t, i: te.sin(y[t + sign * lag, i]) + x[i], init=0.1, reverse=reverse
+            (60, N),
+            lambda y, t, i: te.sin(sum(y[t + sign * lag, i] for lag in lags)) + x[i],
+            init=0.1,
+            reverse=reverse,
         )
         return te.compute((N,), lambda i: y[0 if reverse else 59, i])
 
@@ -147,11 +150,13 @@ def test_what_has_to_be_there_in_whole_is_not_cut():
 
     budget = 4 * N * 22
     assert "_kept" in te.source(te.function(build, save=budget), *args)
+    in_pairs = te.function(lambda x: build(x, lags=(2,)), save=4 * N * 2 * 15)  # a step of two positions
+    assert "_kept" in te.source(in_pairs, *args)
     others = [
         te.function(whole, save=budget),
         te.function(build, save=4 * N * 80),
         te.function(lambda x: build(x, reverse=True), save=budget),
-        te.function(lambda x: build(x, lag=2), save=budget),
+        te.function(lambda x: build(x, lags=(1, 2)), save=budget),
     ]
     for fn in others:
         assert "_kept" not in te.source(fn, *args)
