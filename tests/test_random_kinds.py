@@ -13,6 +13,7 @@ from tests.random_exclusions import RandomExclusions, check_exclusions, check_mo
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_masks import RandomMasks
+from tests.random_recurrences import RandomRecurrences, check_recurrences
 from tests.random_repeated import Repeating
 from tests.random_symbols import RandomSymbols, check_symbols
 from tests.random_uses import (
@@ -139,3 +140,9 @@ def test_what_is_kept_and_what_is_overridden() -> None:
 def test_patterns_and_scans() -> None:
     check_pattern(RandomPattern(3))
     check_scan(RandomStep(0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_recurrences_that_others_read_in_part(seed: int) -> None:
+    """``--kind recurrences``: a loop that exists was run again over the part of its input that an adjoint computed again."""
+    check_recurrences(RandomRecurrences(seed))

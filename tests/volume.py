@@ -44,6 +44,7 @@ from tests.random_exclusions import RandomExclusions, check_exclusions, check_mo
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_masks import RandomMasks
+from tests.random_recurrences import RandomRecurrences, check_recurrences
 from tests.random_repeated import Repeating
 from tests.random_symbols import RandomSymbols, check_symbols
 from tests.random_uses import (
@@ -215,6 +216,10 @@ def scans(f: RandomStep, _: int) -> Details:
     return check_scan(f)
 
 
+def recurrences(f: RandomRecurrences, _: int) -> Details:
+    return check_recurrences(f)
+
+
 def at_integers(definition: Definition, seed: int) -> Details:
     """First derivatives of two thirds, second ones of the others."""
     return check_hessian(definition, seed) if seed % 3 == 2 else first(definition, seed)
@@ -258,6 +263,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "overridden": (overridden, int),
     "patterns": (patterns, RandomPattern),
     "scans": (scans, RandomStep),
+    "recurrences": (recurrences, RandomRecurrences),
     "exclusions": (exclusions, RandomExclusions),
     "excluded-tensors": (exclusions, partial(RandomExclusions, outside=True)),
     "masks": (exclusions, RandomMasks),
