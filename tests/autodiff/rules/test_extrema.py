@@ -295,3 +295,22 @@ def test_numbers_of_points_are_of_the_axes_that_are_counted() -> None:
         adjoint = substitute(extrema.extremum_adjoint(y, node, Const(1.0)), table)
         found = te.interpret(Compute("dx", (i, *along), adjoint), {x: values})
         np.testing.assert_array_equal(found * (np.arange(4) < 1), expected * (np.arange(4) < 1))
+
+
+@pytest.mark.parametrize(("start", "stop"), [(2, 7), (-3, 40)])
+def test_computed_elements_along_an_axis_that_begins_elsewhere(start: int, stop: int) -> None:
+    """Positions of an axis are not counted from where it begins."""
+    k = te.reduce_axis((start, stop), "k")
+
+    @te.function
+    def fn(x: te.Tensor, w: te.Tensor) -> te.Tensor:
+        return te.compute(w.shape, lambda i: te.max(te.tanh(x[k - start + 1] * w[i]) * (k + 4), axis=k), "y")
+
+    def plain(x: jax.Array, w: jax.Array) -> jax.Array:
+        return jnp.max(jnp.tanh(x[1:] * w[:, None]) * jnp.arange(start + 4, stop + 4), axis=1)
+
+    rng = np.random.default_rng(5)
+    x, w = (rng.normal(size=n).astype("float32") for n in (stop - start + 1, 3))
+    found, expected = (jax.jacrev(f, (0, 1))(x, w) for f in (fn, plain))
+    for own, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-5)
