@@ -10,6 +10,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.expr import Expr
+from jaxte.sets.conditions import same_condition
 from jaxte.tensors.bodies import contexts
 from jaxte.tensors.tensor import Tensor
 
@@ -85,3 +86,20 @@ def test_formulas_read_what_derived_adjoints_write(rng: np.random.Generator) -> 
     arrays = {t.name: rng.normal(size=N).astype("float32") for t in (x, head)}
     expected = te.evaluate(dx, {x: arrays["x"], head: arrays["h"]})
     np.testing.assert_allclose(te.define(written)(**arrays), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (lambda i, j: i < 3, lambda i, j: i <= 2, True),
+        (lambda i, j: i < 3, lambda i, j: i < 4, False),
+        (lambda i, j: i < 4, lambda i, j: i < 3, False),
+        (lambda i, j: i + j >= 2, lambda i, j: 1 - j < i, True),
+        (lambda i, j: i < j, lambda i, j: j < i, False),
+    ],
+)
+def test_comparisons_that_hold_at_the_same_positions(
+    first: Callable[[Expr, Expr], Expr], second: Callable[[Expr, Expr], Expr], same: bool
+) -> None:
+    i, j = te.reduce_axis((0, 9), "i"), te.reduce_axis((0, 9), "j")
+    assert same_condition(first(i, j), second(i, j)) is same
