@@ -119,7 +119,7 @@ class Planner:
             if e.index not in left and (made := self._bodies(e, number, moves, divided, looped, known))
         }
         numbers = {e.index: [slots[v].known for v in e.eqn.outvars] for e in listed if e.fate is Fate.KNOWN}
-        tabled = tables(listed, slots, jaxpr.outvars, NO_OPTIONS.policy().facts.paces)
+        tabled = tables(listed, slots, jaxpr.outvars, NO_OPTIONS.policy().facts)
         if all(e.fate not in GAINING for e in listed):
             items = list(ordered(listed, (), inner, numbers, tabled))
             return Plan(items, _kept(listed, ()), instead=instead)

@@ -14,16 +14,16 @@ from jaxte.frontends.jaxpr.gains.gains import MOVES
 from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.frontends.jaxpr.plan.items import Known
 from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
-from jaxte.lower.cost.paces import Paces
-
-_LEAST = 1e-5  # seconds of a call, as much as XLA takes to start a loop or two
+from jaxte.lower.cost.paces import Asked, Paces
+from jaxte.lower.cost.platforms import Platform
 
 
 def tables(
-    listed: Sequence[Equation], slots: Mapping[Any, Slot], returned: Sequence[Any], paces: Paces | None
+    listed: Sequence[Equation], slots: Mapping[Any, Slot], returned: Sequence[Any], facts: Platform
 ) -> dict[int, Known]:
     """What is not run of ``listed``, by its number: equations whose results are tables, and those that only tables are made of."""
-    taken = {} if paces is None else {e.index: e for e in _tables(listed, paces)}
+    paces = facts.paces
+    taken = {} if paces is None else {e.index: e for e in _tables(listed, paces, facts.asked)}
     found: dict[int, Known] = {}
     for entry in reversed(listed) if taken else ():
         made = entry.eqn.outvars
@@ -35,8 +35,9 @@ def tables(
     return found
 
 
-def _tables(listed: Sequence[Equation], paces: Paces) -> Iterator[Equation]:
-    """Known equations that take long with all that they are made of, and repeat nothing."""
+def _tables(listed: Sequence[Equation], paces: Paces, asked: Asked) -> Iterator[Equation]:
+    """Known equations that take as long, with all that they are made of, as a step has to take of which another program is derived, and repeat nothing."""
+    least = asked.each
     taken: dict[int, float] = {}
     for entry in listed:
         if entry.fate is not Fate.KNOWN:
@@ -44,9 +45,9 @@ def _tables(listed: Sequence[Equation], paces: Paces) -> Iterator[Equation]:
         own = _seconds(entry, paces)
         sources = [s for s in entry.sources if s.index in taken]
         taken[entry.index] = own + sum(taken[s.index] for s in sources)
-        grown = max((_size(s) for s in sources if taken[s.index] >= _LEAST), default=0)
+        grown = max((_size(s) for s in sources if taken[s.index] >= least), default=0)
         moves = all(step.name in MOVES for step in entry.steps)
-        if taken[entry.index] >= _LEAST and not moves and (own >= _LEAST or _size(entry) <= grown):
+        if taken[entry.index] >= least and not moves and (own >= least or _size(entry) <= grown):
             yield entry
 
 
