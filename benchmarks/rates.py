@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxte.lower.cost.platforms import Rates, platform_of
+from jaxte.lower.cost.platform import Rates
+from jaxte.lower.cost.platforms import platform_of
 from timing import interleaved, markdown
 
 _CHAIN = 64

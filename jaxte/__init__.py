@@ -172,12 +172,13 @@ from jaxte.sets.transformation import Domain, DomainTransformation
 from jaxte.show.printing import definitions, formula, html, latex
 from jaxte.tensors import facts
 from jaxte.tensors.bodies.open_ranges import axis, indices
-from jaxte.tensors.composed import comm_reducer, logsumexp, mean, norm, softmax, std, variance
+from jaxte.tensors.composed import logsumexp, mean, norm, softmax, std, variance
 from jaxte.tensors.compute import compute
-from jaxte.tensors.inputs import assume, constant, placeholder, var
+from jaxte.tensors.custom_reductions import comm_reducer
+from jaxte.tensors.inputs import Placeholder, assume, constant, placeholder, var
 from jaxte.tensors.recurrences.define import recurrence
 from jaxte.tensors.reductions import all, any, argmax, argmin, max, min, prod, reduce_axis, sum
-from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 if TYPE_CHECKING:
     from jaxte import draw, ops, testing
@@ -239,7 +240,6 @@ _LATER = {
     "Tuning": "jaxte.bridge.tuning",
     "load_tuning": "jaxte.bridge.tuning_file",
 }
-
 
 # transformations that te has no version of
 _OF_JAX = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -72,9 +73,9 @@ def check_grads(
         step, tolerance = eps or (1e-5 if double else 1e-2), rtol or (1e-5 if double else 2e-2)
         rng = np.random.default_rng(seed)
         names = _names(function, tuple(args))
-        _check_order(
-            flat, [leaves[n] for n in places], [names[n] for n in places], order, tolerance, step, rng, 1
-        )
+        checked = _Checked([leaves[n] for n in places], [names[n] for n in places], step, rng)
+        for now in range(1, order + 1):
+            flat = checked.gradients(flat, now, tolerance * 10 ** (now - 1))
 
 
 def _as_function(fn_or_graph: Any) -> Function:
@@ -93,40 +94,40 @@ def _widened(value: Any, narrow: Sequence[str]) -> Any:
     return jnp.asarray(value, "complex128" if dtype.startswith("complex") else "float64")
 
 
-def _check_order(
-    flat: Callable[..., tuple[Any, ...]],
-    values: Sequence[Any],
-    names: Sequence[str],
-    order: int,
-    rtol: float,
-    eps: float,
-    rng: np.random.Generator,
-    now: int,
-) -> None:
-    """The derivative along a random direction, by reverse mode and by a central difference, for each argument."""
-    heads = [_random(rng, r) for r in flat(*values)]
+@dataclass(frozen=True)
+class _Checked:
+    """The arguments at which derivatives are checked, by steps of ``eps`` in random directions."""
 
-    def gradients(*parts: Any) -> tuple[Any, ...]:
-        return jax.vjp(flat, *parts)[1](tuple(heads))
+    values: Sequence[Any]
+    names: Sequence[str]
+    eps: float
+    rng: np.random.Generator
 
-    found = gradients(*values)
-    for place, (value, adjoint, name) in enumerate(zip(values, found, names, strict=True)):
-        direction = _random(rng, value)
-        sides = [
-            flat(*values[:place], value + sign * eps * direction, *values[place + 1 :]) for sign in (1, -1)
-        ]
-        difference = sum(_dot(h, (a - b) / (2 * eps)) for h, a, b in zip(heads, *sides, strict=True))
-        derived = _dot(adjoint, direction)
-        # The terms of the two sums, not the sums, which may cancel, set the scale.
-        scale = max(_size(adjoint, direction), abs(difference), 1e-12)
-        if not abs(difference - derived) <= rtol * scale:
-            raise AssertionError(
-                f"order {now}, argument {name}: along a random direction the derived gradient gives {derived:.10g}, "
-                f"the difference quotient {difference:.10g} (relative difference {abs(difference - derived) / scale:.2g}, "
-                f"allowed {rtol:.2g})"
-            )
-    if order > now:
-        _check_order(gradients, values, names, order, rtol * 10, eps, rng, now + 1)
+    def gradients(self, flat: Callable[..., tuple[Any, ...]], order: int, rtol: float) -> Callable[..., Any]:
+        """The gradients of ``flat``, the derivative of one order less, once they agree along a random direction with a central difference."""
+        values, eps = self.values, self.eps
+        heads = [_random(self.rng, r) for r in flat(*values)]
+
+        def gradients(*parts: Any) -> tuple[Any, ...]:
+            return jax.vjp(flat, *parts)[1](tuple(heads))
+
+        for place, (value, adjoint) in enumerate(zip(values, gradients(*values), strict=True)):
+            direction = _random(self.rng, value)
+            sides = [
+                flat(*values[:place], value + sign * eps * direction, *values[place + 1 :])
+                for sign in (1, -1)
+            ]
+            difference = sum(_dot(h, (a - b) / (2 * eps)) for h, a, b in zip(heads, *sides, strict=True))
+            derived = _dot(adjoint, direction)
+            # The terms of the two sums, not the sums, which may cancel, set the scale.
+            scale = max(_size(adjoint, direction), abs(difference), 1e-12)
+            if not abs(difference - derived) <= rtol * scale:
+                raise AssertionError(
+                    f"order {order}, argument {self.names[place]}: along a random direction the derived gradient gives {derived:.10g}, "
+                    f"the difference quotient {difference:.10g} (relative difference {abs(difference - derived) / scale:.2g}, "
+                    f"allowed {rtol:.2g})"
+                )
+        return gradients
 
 
 def _random(rng: np.random.Generator, like: Any) -> Any:

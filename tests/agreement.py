@@ -20,8 +20,9 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
 from jaxte.planning.asked import planned_with
 from jaxte.planning.graph import planned
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 from tests import numpy_programs
 from tests.lower.evaluation.program import evaluate_program
 from tests.random_definitions import Definition, draw_numbers

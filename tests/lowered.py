@@ -18,8 +18,9 @@ from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.plan import lower
 from jaxte.meaning.interpret import interpret
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 from tests.lower.evaluation.program import evaluate_program
 from tests.stages import FORMS, TEXT
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Tensor
 
 
 def numeric_adjoint(

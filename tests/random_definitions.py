@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import jaxte as te
 from jaxte.lang.expr import Axis, Expr
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.choices import Choices, Drawn, extents
 from tests.random_expressions import MOST_POINTS, Writer
 from tests.random_patterns import LINEAR, PATTERNS

@@ -18,7 +18,8 @@ import jaxte as te
 from jaxte.lang.expr import Expr
 from jaxte.lang.walk import substitute
 from jaxte.lower.program.plan import lower
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.agreement import inputs_of, interpreted
 from tests.as_nodes import evaluated_as_nodes
 from tests.choices import Seeded

@@ -7,7 +7,8 @@ from typing import Any
 
 import jaxte as te
 from jaxte.lang.expr import Reduce
-from jaxte.tensors.tensor import Compute, Placeholder
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute
 from tests.choices import Choices
 from tests.respellings import RESPELLINGS
 

@@ -13,7 +13,8 @@ import jax
 
 import jaxte as te
 from harness.sides import with_gradients
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Tensor
 from tests.xla_counts import Fused
 
 LIMIT = 1.5

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from platforms.facts import CASES
 from platforms.kernels import MODELS, array_bytes, parsed
 from platforms.page import page, ratio, tables

@@ -10,7 +10,8 @@ import pytest
 
 import jaxte as te
 from jaxte.autodiff.terms import support
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.agreement import (
     Pullback,
     assert_close,

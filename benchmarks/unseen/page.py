@@ -8,17 +8,7 @@ from pathlib import Path
 
 from raising import mean
 from timing import markdown
-from unseen.measure import (
-    DEFAULT,
-    EVERYTHING,
-    PLAIN,
-    SLOWER,
-    WORTH,
-    Figures,
-    allowed,
-    gains,
-    is_below,
-)
+from unseen.measure import DEFAULT, EVERYTHING, PLAIN, SLOWER, WORTH, Figures, allowed, gains, is_below
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "docs" / "unseen.json"

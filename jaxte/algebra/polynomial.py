@@ -57,7 +57,7 @@ class Expansion:
             ):
                 return {(): Fraction(value)} if value else {}
             case Read(tensor, indices) if isinstance(tensor, Compute) and self._expands(tensor):
-                return self.polynomial(substitute(tensor.body, dict(zip(tensor.axes, indices, strict=True))))
+                return self.polynomial(tensor.element(indices))
             case Reduce(reducer, (_,), axes, where, 0) if reducer.name == "sum":
                 return self._sum(memo[node.exprs[0]], axes, where)
             case Call(op, (condition, taken, other)) if op is SELECT:

@@ -34,8 +34,9 @@ from jaxte.lang.operators import DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT
 from jaxte.lang.scalars.table import is_finite
 from jaxte.lang.walk import depends_on, free_axes, reads_data, reads_of
 from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.inputs import Residual
 from jaxte.tensors.recurrences.node import Recurrent
-from jaxte.tensors.tensor import Compute, Extern, Residual, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 _UNKNOWN = (Residual, Extern)  # may be infinite or NaN where the inputs are finite
 

@@ -71,9 +71,8 @@ def _sign(expr: Expr, depth: int) -> Sign:
                 return Sign.POSITIVE if number > 0 else Sign.NOT_NEGATIVE if number == 0 else Sign.ANY
             case Read(tensor) if isinstance(tensor, Compute) and depth:
                 own = _sign(tensor.body, depth - 1)
-                return (
-                    own if surely_inside(node) else min(own, Sign.NOT_NEGATIVE)
-                )  # there are zeros around it
+                # there are zeros around it
+                return own if surely_inside(node) else min(own, Sign.NOT_NEGATIVE)
             case Reduce(Reducer(name="sum")):
                 return min(below[0], Sign.NOT_NEGATIVE)
             case Call() if is_inexact(node.dtype) and not is_complex(node.dtype):

@@ -229,3 +229,35 @@ def _chosen(node: Expr, known: Mapping[Expr, bool]) -> Expr:
     if own[0] is taken and own[1] is other:
         return node
     return call(SELECT, test, *(own if holds else own[::-1]))
+
+
+def is_one(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 1 and expr.dtype != "bool"
+
+
+def times(g: Expr, factor: Expr) -> Expr:
+    """``g * factor`` with the multiplications by 0, 1 and -1 left out."""
+    if is_zero(g) or is_zero(factor):
+        return Const(0.0)
+    for one, other in ((g, factor), (factor, g)):
+        if is_one(one):
+            return other
+        if isinstance(one, Const) and one.value == -1:
+            return negate(other)
+    if isinstance(factor, Call) and factor.op is NEGATIVE:
+        return negate(times(g, factor.args[0]))
+    if isinstance(factor, Call) and factor.op is DIVIDE and is_one(factor.args[0]):
+        return call(DIVIDE, g, factor.args[1])
+    return call(MULTIPLY, g, factor)
+
+
+def negate(expr: Expr) -> Expr:
+    if isinstance(expr, Call) and expr.op is NEGATIVE:
+        return expr.args[0]
+    return call(NEGATIVE, expr)
+
+
+def plus(a: Expr, b: Expr) -> Expr:
+    if is_zero(a):
+        return b
+    return a if is_zero(b) else added(a, b)

@@ -17,9 +17,9 @@ is sum over j of (select(hit[b, i, j], m[b, i], 0) + e[b, i, j]) * k[j, d]
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from jaxte.algebra.product import Factor, is_zero, multiplied, product_of
 from jaxte.lang import dtypes
@@ -73,6 +73,11 @@ def addends(expr: Expr) -> list[Expr]:
             case other:
                 found.append(other)
     return found
+
+
+def summed(terms: Iterable[Expr]) -> Expr:
+    """The sum of ``terms``, of which there is one at least."""
+    return reduce(lambda a, b: call(ADD, a, b), terms)
 
 
 def added(terms: Sequence[Signed]) -> Expr:

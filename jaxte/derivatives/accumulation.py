@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jaxte.algebra.centred_sums import passes_nothing_on
+from jaxte.algebra.product import is_zero
 from jaxte.algebra.simplify import collect
-from jaxte.algebra.without_effect import passes_nothing_on, without_effect
+from jaxte.algebra.without_effect import without_effect
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.blocks import contributions_to, target_axes, zero_adjoint
 from jaxte.autodiff.sums.cheap import merge, typed, zero_of
@@ -21,7 +23,6 @@ from jaxte.autodiff.sums.origins import KnownTransposes, known_transposes, of_ad
 from jaxte.autodiff.sums.quotients import through_quotient
 from jaxte.autodiff.sums.repeated_blocks import RepeatedBlocks
 from jaxte.autodiff.terms.beside import made_better
-from jaxte.autodiff.terms.guards import is_zero
 from jaxte.autodiff.terms.scalar import Contribution, is_plain, sign_at_same_places
 from jaxte.autodiff.terms.shared import one_of_equal_parts
 from jaxte.autodiff.terms.zeros import summands

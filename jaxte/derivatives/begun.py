@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 
-from jaxte.algebra.sums import Signed, addends, signed_terms
+from jaxte.algebra.sums import Signed, addends, signed_terms, summed
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical, reached
-from jaxte.lang.operators import ADD, COMPARISONS, SELECT
+from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import is_zero, same_condition
@@ -79,7 +78,7 @@ def _begin_with_heads(
             places[whole] = place
         before = Read(whole, [parts.before if a is parts.axis else a for a in own.axes])
         begun = guarded_read(whole, place, before, _start(own, place, parts), reverse)
-        equations[state] = own.renewed(_sum([begun, *parts.rest]))
+        equations[state] = own.renewed(summed([begun, *parts.rest]))
     equations.update(made)
     return made
 
@@ -125,7 +124,7 @@ class _Parts:
     def handed_on(self, axes: Sequence[Axis] | None) -> Expr | None:
         """The terms that are there behind the first position, one position before them; None where something would be read out of range, whatever the conditions over ``axes``."""
         table: dict[Expr, Expr] = {self.axis: normal(self.axis - 1 if self.reverse else self.axis + 1)}
-        total = rewrite(substitute(_sum(self.later), table), _normal_positions)
+        total = rewrite(substitute(summed(self.later), table), _normal_positions)
         reads = reads_of(total)
         if not all(map(self._is_computed, reads)):
             return None
@@ -178,7 +177,7 @@ def _elements(term: Expr) -> list[Expr]:
     """The terms of what ``term`` reads, if it is a read of a definition at each of its elements; else ``term``."""
     match term:
         case Read(Compute() as own, indices):
-            return addends(substitute(own.body, dict(zip(own.axes, indices, strict=True))))
+            return addends(own.element(indices))
     return [term]
 
 
@@ -195,12 +194,8 @@ def _state_of(handed: Expr, own: Compute, places: Mapping[State, int]) -> State 
 def _start(own: Compute, place: int, parts: _Parts) -> Tensor:
     """What the loop backward begins with."""
     axes = tuple(Axis(a.name, 0, as_expr(1) if n == place else a.hi) for n, a in enumerate(own.axes))
-    value = substitute(_sum(parts.heads), dict(zip(own.axes, axes, strict=True)))
+    value = substitute(summed(parts.heads), dict(zip(own.axes, axes, strict=True)))
     return Compute(f"{own.name}_init", axes, cast(value, own.dtype))
-
-
-def _sum(terms: Sequence[Expr]) -> Expr:
-    return reduce(lambda a, b: call(ADD, a, b), terms)
 
 
 def _firsts_of(
@@ -220,7 +215,7 @@ def _is_first_of(tensor: Compute, row: Compute, place: int) -> bool:
     if tensor.ndim != row.ndim or tensor.dtype != row.dtype:
         return False
     alike = [a.hi is b.hi for n, (a, b) in enumerate(zip(tensor.axes, row.axes, strict=True)) if n != place]
-    own = substitute(row.body, dict(zip(row.axes, tensor.axes, strict=True)))
+    own = row.element(tensor.axes)
     return all(alike) and _are_same(_terms(own), _terms(tensor.body))
 
 

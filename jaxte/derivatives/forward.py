@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from jaxte.algebra.without_effect import passes_nothing_on, without_effect
+from jaxte.algebra.centred_sums import passes_nothing_on
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.without_effect import without_effect
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.autodiff.sums.blocks import zeros
-from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.accumulation import accumulate, accumulation_order, sources_of
 from jaxte.derivatives.given_overrides import by_fdiff, opaque, overrides_of
 from jaxte.derivatives.overrides import Fdiff, Override, Overrides, check_fdiff
@@ -26,11 +27,10 @@ from jaxte.lang.budget import bounded
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import substitute
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Extern, Tensor, axis_names_of, new_axes
+from jaxte.tensors.structure import axis_names_of, topological_order
+from jaxte.tensors.tensor import Compute, Extern, Tensor, new_axes
 
 
 def jvp_graph(
@@ -124,7 +124,7 @@ def _sum(tensor: Tensor, given: Tensor, derived: Tensor) -> Compute:
     axes = new_axes(given.shape, axis_names_of(derived))
     body: Expr = Read(derived, axes)
     if isinstance(derived, Compute) and not isinstance(derived.body, Reduce):
-        body = substitute(derived.body, dict(zip(derived.axes, axes, strict=True)))
+        body = derived.element(axes)
     return Compute(f"{tensor.name}_dot", axes, Read(given, axes) + body)
 
 

@@ -10,8 +10,9 @@ from jaxte.lang.checks import described
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.graphs import among, reached
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 
 def overrides_of(outputs: Sequence[Tensor], given: Mapping[Any, Any] | None = None) -> dict[Tensor, Override]:

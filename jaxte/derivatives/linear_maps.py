@@ -14,10 +14,10 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import described, several, wants_arguments
 from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
 from jaxte.lang.graphs import among
-from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.inputs import Placeholder, placeholder
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 
 @overload

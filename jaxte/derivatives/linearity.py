@@ -14,8 +14,9 @@ from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Symbol
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, SELECT, SUBTRACT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 _LINEAR = ("cast", "real", "imag", "conj")  # over the real numbers
 Degree = int | None  # None is zero, which is of every degree

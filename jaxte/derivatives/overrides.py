@@ -99,9 +99,8 @@ class Rule(ABC):
 
 
 Replacement: TypeAlias = tuple[Sequence[Tensor], Callable[..., Sequence[Tensor]]] | Rule | Override
-Overrides: TypeAlias = Mapping[
-    Any, Replacement
-]  # by tensors or tuples of them; the key of a Mapping is invariant
+# by tensors or tuples of them; the key of a Mapping is invariant
+Overrides: TypeAlias = Mapping[Any, Replacement]
 
 
 def check_fdiff(fdiff: Any) -> None:

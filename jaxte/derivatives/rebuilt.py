@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-from jaxte.algebra.product import tensor_stays_finite
 from jaxte.autodiff.terms.beside import all_beside, beside
 from jaxte.derivatives.overrides import Override
-from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
-from jaxte.lang.operators import MULTIPLY
+from jaxte.derivatives.stand_ins import aligned, copied, new_axis
+from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.walk import rewrite
 from jaxte.tensors.facts import Fact, Permutation, SymmetricAdjacency
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
-from jaxte.tensors.reducers import builtin_reducer
-from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Extern, Placeholder, Residual, Tensor, copy_of
+from jaxte.tensors.shapes import Extent, inserted
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 Given = Mapping[Tensor, Override]
 
@@ -114,7 +113,7 @@ class Rebuilt:
         renewed = self._renewed(tensor)
         if own is not None and renewed is not None:
             known = self._override(renewed) is not None  # else its derivative is that of its body
-            self.table[tensor] = _copied(tensor.name, self.table[renewed], known)
+            self.table[tensor] = copied(tensor.name, self.table[renewed], known)
             self._overridden.setdefault(own, []).append(tensor)
             return
         reads = [*tensor.inputs, *(() if own is None else own.dependencies)]
@@ -164,7 +163,7 @@ class Rebuilt:
         if new not in self.at:
             return read if new is read.tensor else Read(new, read.indices)
         assert lead is not None
-        return Read(new, _inserted(read.indices, self.at[new], lead))
+        return Read(new, inserted(read.indices, self.at[new], lead))
 
     def _extern(self, tensor: Tensor, batched: bool) -> Extern:
         assert isinstance(tensor, Extern)
@@ -232,11 +231,7 @@ class Rebuilt:
         for kind, part in all_beside(tensor).items():
             moved = self.table.get(part)
             if isinstance(moved, Compute):
-                beside(new, kind, partial(_itself, moved))
-
-
-def _itself(tensor: Compute) -> Compute:
-    return tensor
+                beside(new, kind, partial(lambda own: own, moved))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +251,7 @@ class _Moved:
         found: dict[Tensor, list[Tensor]] = {}
         for (source, _), part in zip(pairs, again.parts([part for _, part in pairs]), strict=True):
             target = self.rebuilt.table[source]
-            found.setdefault(target, []).append(self._aligned(part, again, target, many, len(prefix)))
+            found.setdefault(target, []).append(self._at_axis(part, again, target, many, len(prefix)))
         return [found[source][0] for source in inputs]
 
     def tangents(
@@ -266,7 +261,7 @@ class _Moved:
         own, again = self._as_written(self.override.dependencies, moves, prefix)
         parts = again.parts(self.override.tangents(own, prefix))
         return [
-            self._aligned(part, again, out, False, len(prefix)) for part, out in zip(parts, outs, strict=True)
+            self._at_axis(part, again, out, False, len(prefix)) for part, out in zip(parts, outs, strict=True)
         ]
 
     @cached_property
@@ -278,7 +273,7 @@ class _Moved:
         again = Rebuilt(known.table, known.at, known.extent, known.given)
         (part,) = again.parts([made])
         (out,) = self.override.outputs
-        return self._aligned(part, again, known.table[out], False, 0)
+        return self._at_axis(part, again, known.table[out], False, 0)
 
     def _as_written(
         self, models: Sequence[Tensor], given: Sequence[Tensor], prefix: Sequence[Extent]
@@ -296,59 +291,6 @@ class _Moved:
             table[own[-1]] = tensor
         return own, Rebuilt(table, at, known.extent, known.given)
 
-    def _aligned(self, part: Tensor, again: Rebuilt, target: Tensor, many: bool, prefix: int) -> Tensor:
+    def _at_axis(self, part: Tensor, again: Rebuilt, target: Tensor, many: bool, prefix: int) -> Tensor:
         known = self.rebuilt
-        return _aligned(part, again.at.get(part), known.at.get(target), many, prefix, known.extent)
-
-
-def _aligned(
-    part: Tensor, own: int | None, wanted: int | None, many: bool, prefix: int, extent: Extent | None
-) -> Tensor:
-    """An adjoint with the new axis where its tensor has it, summed over it where its tensor does not.
-
-    Args:
-        own, wanted: the position of the new axis in ``part``, and in the tensor that it is the adjoint of; None if there is none.
-        many: whether there are as many heads as the new axis has positions.
-        prefix: how many axes of the head come before those of the tensor.
-    """
-    where = None if wanted is None else prefix + wanted
-    if own == where and (own is not None or not many):
-        return part
-    rest = [Axis(f"i{n}", 0, e) for n, e in enumerate(part.shape) if n != own]
-    if where is not None:
-        lead = Axis("b", 0, as_expr(extent))
-        at = tuple(rest) if own is None else _inserted(rest, own, lead)
-        return Compute(part.name, _inserted(rest, where, lead), Read(part, at))
-    if own is None:
-        body = call(MULTIPLY, Read(part, tuple(rest)), cast(as_expr(extent), part.dtype))
-        return Compute(part.name, rest, body)
-    lead = Axis("b", 0, as_expr(extent), reduction=True)
-    element = Read(part, _inserted(rest, own, lead))
-    return Compute(part.name, rest, Reduce(builtin_reducer("sum", part.dtype), (element,), (lead,), TRUE))
-
-
-def _copied(name: str, tensor: Tensor, reads: bool) -> Compute:
-    """A tensor of its own with the elements of ``tensor``, which it computes too, or ``reads``."""
-    if isinstance(tensor, Compute) and not reads:
-        return Compute(name, tensor.axes, tensor.body)
-    return copy_of(tensor, name)
-
-
-def _inserted(items: Sequence[Any], position: int, item: Any) -> tuple[Any, ...]:
-    return (*items[:position], item, *items[position:])
-
-
-def new_axis(extent: Extent | None, tensor: Compute) -> Axis:
-    """An axis named apart from those of ``tensor``."""
-    assert extent is not None
-    taken = {a.name for a in tensor.axes}
-    name = "b"
-    while name in taken:
-        name += "'"
-    return Axis(name, 0, extent)
-
-
-def stand_in(tensor: Tensor, at: int | None = None, extent: Extent | None = None) -> Placeholder:
-    """A placeholder for ``tensor``, with one more axis of ``extent`` at the position ``at``; a residual where it may be infinite or NaN."""
-    shape = tensor.shape if at is None else _inserted(tensor.shape, at, extent)
-    return (Placeholder if tensor_stays_finite(tensor) else Residual)(tensor.name, shape, tensor.dtype)
+        return aligned(part, again.at.get(part), known.at.get(target), many, prefix, known.extent)

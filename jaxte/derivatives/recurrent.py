@@ -14,27 +14,27 @@ Forward mode is the same with tangents for heads, and runs from the same end as 
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from jaxte.algebra.product import is_zero
 from jaxte.algebra.without_effect import extrema_without_effect
 from jaxte.autodiff.sums.blocks import zero_adjoint, zeros
 from jaxte.autodiff.sums.cheap import merge
-from jaxte.autodiff.terms.guards import is_zero
 from jaxte.derivatives.begun import begun
 from jaxte.derivatives.overrides import Override
-from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.derivatives.rebuilt import Rebuilt
+from jaxte.derivatives.solved_states import as_compute, reached_states, solved, states_below
+from jaxte.derivatives.stand_ins import stand_in
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import Read
-from jaxte.lang.graphs import circles, reached
-from jaxte.lang.walk import reads_of, substitute
-from jaxte.tensors.recurrences.inner import copied_by, handed_on
+from jaxte.lang.walk import reads_of
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.recurrences.inner import copied_by
 from jaxte.tensors.recurrences.nests import Clocked
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State, recurrences_in
 from jaxte.tensors.shapes import Extent
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor, copy_of
+from jaxte.tensors.tensor import Compute, Tensor
 
 Accumulate = Callable[..., tuple[dict[Tensor, Tensor], Any]]
 """See :func:`jaxte.derivatives.accumulation.accumulate`."""
@@ -109,7 +109,7 @@ def adjoints_of(
             whole = merge(group.tensors[n], own_heads, own_parts, prefix)
         else:
             whole = zeros(total.name, total.shape, total.dtype)
-        equations[total] = _as_compute(whole, total.name)
+        equations[total] = as_compute(whole, total.name)
     places = {t: len(prefix) + group.places[n] for t, n in zip(totals, moving, strict=True)}
     wanted = [parts[t] for t in inputs if t in parts]
     equations, places, firsts = begun(equations, places, not group.reverse, wanted)
@@ -141,7 +141,7 @@ def tangents_of(
     leaves = [*states, *(apart.leaves[t] for t in moving)]
     found = jvp_graph(definitions, leaves, [*dots, *moving.values()], prefix=prefix)
     bodies = apart.joined(found)
-    equations = {d: _as_compute(b, d.name) for d, b in zip(dots, bodies, strict=True)}
+    equations = {d: as_compute(b, d.name) for d, b in zip(dots, bodies, strict=True)}
     places = {d: len(prefix) + group.places[n] for d, n in zip(dots, numbers, strict=True)}
     tensors = solved(equations, places, group.reverse)
     return {group.tensors[n]: tensors[d] for n, d in zip(numbers, dots, strict=True)}
@@ -154,7 +154,7 @@ def _within_steps(
 
     Their equations and places are added to the others.
     """
-    groups = _groups_in([*equations.values()])
+    groups = recurrences_in(topological_order([*equations.values()]))
     if not groups:
         return {}
     read = set(topological_order([*wanted]))
@@ -164,23 +164,18 @@ def _within_steps(
         place = clocked.place(tensor)
         if place is not None:
             state = found[tensor] = State(tensor.name, tensor.shape, tensor.dtype)
-            equations[state] = _as_compute(tensor, tensor.name)
+            equations[state] = as_compute(tensor, tensor.name)
             places[state] = place
     return found
-
-
-def _groups_in(graph: Sequence[Tensor]) -> dict[Recurrence, None]:
-    """The recurrences in ``graph``."""
-    return dict.fromkeys(t.group for t in topological_order(graph) if isinstance(t, Recurrent))
 
 
 def _reached_by(group: Recurrence, given: Collection[int]) -> list[int]:
     """The states that something flows into where it does into those that are ``given``."""
     states = dict.fromkeys(group.states)
-    reads = {s: _states_below(own, states) for s, own in zip(group.states, group.definitions, strict=True)}
+    reads = {s: states_below(own, states) for s, own in zip(group.states, group.definitions, strict=True)}
     found = {group.states[n] for n in given}
     for n in given:
-        found |= _reached(reads, group.states[n])
+        found |= reached_states(reads, group.states[n])
     return [n for n, s in enumerate(group.states) if s in found and is_inexact(s.dtype)]
 
 
@@ -216,40 +211,6 @@ class _Apart:
         return Rebuilt(self._back).parts(tensors)
 
 
-def solved(
-    equations: Mapping[State, Compute],
-    places: Mapping[State, int],
-    reverse: bool,
-    beside: Mapping[Tensor, State] | None = None,
-) -> dict[Tensor, Tensor]:
-    """The tensors that obey ``equations``: those that lead back to themselves as recurrences, the others as they stand.
-
-    ``beside`` has the states of tensors within steps, which are made where these are read.
-    """
-    copies = _copies(equations)
-    if copies:
-        rest = [s for s in equations if s not in copies]
-        renewed = Rebuilt(copies).parts([equations[s] for s in rest])
-        own = {s: _as_compute(b, s.name) for s, b in zip(rest, renewed, strict=True)}
-        made = solved(own, places, reverse, beside)
-        return {**made, **{copy: made[state] for copy, state in copies.items()}}
-    reads = {state: _states_below(own, equations) for state, own in equations.items()}
-    for other in [s for s in equations if beside and s in _reached(reads, s)]:
-        groups = _groups_in([equations[other]])
-        within = [s for t, s in (beside or {}).items() if isinstance(t, Recurrent) and t.group in groups]
-        reads[other] = [*reads[other], *within]
-    found: dict[Tensor, Tensor] = {}
-    for block in circles(list(equations), reads.__getitem__):
-        bodies = Rebuilt(found).parts([equations[s] for s in block])
-        if len(block) == 1 and block[0] not in _reached(reads, block[0]):
-            found[block[0]] = bodies[0]
-            continue
-        definitions = tuple(b for b in bodies if isinstance(b, Compute))
-        group = handed_on(Recurrence(tuple(block), definitions, tuple(places[s] for s in block), reverse))
-        found.update(zip(block, group.tensors, strict=False))
-    return found
-
-
 def _equal_to(equations: Mapping[State, Compute], graph: Sequence[Tensor]) -> dict[Tensor, State]:
     """The tensors of ``graph`` that a state is, by its definition from others: what the loop computes is not computed again behind it."""
     rows = {s: own for s, own in equations.items() if any(r.tensor in equations for r in reads_of(own.body))}
@@ -272,44 +233,8 @@ def _is_equal(one: Compute, other: Compute) -> bool:
     ):
         return False
     alike = all(a.extent is b.extent for a, b in zip(one.axes, other.axes, strict=True))
-    return alike and substitute(one.body, dict(zip(one.axes, other.axes, strict=True))) is other.body
-
-
-def _copies(equations: Mapping[State, Compute]) -> dict[Tensor, Tensor]:
-    """The states that are others element by element, with those, which are none: a loop would stack each of them."""
-    own_state: dict[Tensor, State] = {**{s: s for s in equations}, **{own: s for s, own in equations.items()}}
-    every = {s: _copied_state(own, own_state) for s, own in equations.items()}
-    direct = {s: other for s, other in every.items() if other is not None}
-    found: dict[Tensor, Tensor] = {}
-    for state in direct:
-        other, seen = direct[state], {state}
-        while other in direct and other not in seen:
-            seen.add(other)
-            other = direct[other]
-        found[state] = other
-    return found if all(t not in found for t in found.values()) else {}
-
-
-def _copied_state(own: Compute, states: Mapping[Tensor, State]) -> State | None:
-    """The state that ``own`` is, which reads it or its definition."""
-    match own.body:
-        case Read(tensor, indices) if len(indices) == len(own.axes):
-            return states.get(tensor) if all(map(operator.is_, indices, own.axes)) else None
-    return None
-
-
-def _states_below(tensor: Tensor, states: Mapping[State, Any]) -> list[State]:
-    return [t for t in topological_order([tensor]) if isinstance(t, State) and t in states]
-
-
-def _reached(reads: Mapping[State, Sequence[State]], start: State) -> set[State]:
-    return set(reached(reads[start], reads.__getitem__))
+    return alike and one.element(other.axes) is other.body
 
 
 def _is_nothing(tensor: Tensor) -> bool:
     return isinstance(tensor, Compute) and is_zero(tensor.body)
-
-
-def _as_compute(tensor: Tensor, name: str) -> Compute:
-    """``tensor`` as a definition, a copy where it has none of its own."""
-    return tensor if isinstance(tensor, Compute) else copy_of(tensor, name)

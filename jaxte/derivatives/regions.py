@@ -20,11 +20,11 @@ from jaxte.lang.errors import ArgumentError, DifferentiationError, DtypeError, S
 from jaxte.lang.expr import Read
 from jaxte.lang.functions import clip
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import AnnotatedArray
+from jaxte.lang.nodes import AnnotatedArray
 from jaxte.tensors.inputs import placeholder
 from jaxte.tensors.shapes import Extent, same_extent, shape_text
-from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Tensor, axis_names_of, made_within, new_axes
+from jaxte.tensors.structure import axis_names_of, topological_order
+from jaxte.tensors.tensor import Compute, Tensor, made_within, new_axes
 
 
 class Region:

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxte.algebra.simplify import simplify_index
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.simplify import plus, simplify_index
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
-from jaxte.autodiff.terms.guards import guard, is_zero, plus
+from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.support import nonzero
 from jaxte.autodiff.terms.zeros import lift_guards
@@ -290,11 +291,10 @@ def _term_by_term(order: np.ndarray, rows: int, widths: Sequence[int]) -> np.nda
 
 def _places(axes: Sequence[Axis], term: Term, rows: int, shape: Sequence[int]) -> np.ndarray:
     """The column of each point of ``term``, by rows; -1 where its conditions do not hold, or its value is zero by position."""
-    own = (*axes, *term.axes)
     held = conjunction((*term.conditions, nonzero(term.value)))
     column: Expr = Const(0)
     for index, extent in zip(term.indices, shape, strict=True):
         column = column * extent + index
     at = column if held is TRUE else call(SELECT, held, column, Const(-1))
-    found: np.ndarray = interpret(Compute("columns", own, cast(at, "int32")), {})
+    found: np.ndarray = interpret(Compute("columns", (*axes, *term.axes), cast(at, "int32")), {})
     return found.reshape(rows, math.prod(found.shape[len(axes) :])).astype(np.int64)

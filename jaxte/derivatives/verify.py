@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,10 +21,10 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DifferentiationError, FeedError
 from jaxte.lang.graphs import among
 from jaxte.meaning.interpret import interpret
-from jaxte.tensors.inputs import placeholder
-from jaxte.tensors.recurrences.node import Recurrent, definitions_in
+from jaxte.tensors.inputs import Placeholder, placeholder
+from jaxte.tensors.recurrences.node import definitions_in, recurrences_in
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Extern, Placeholder, Tensor
+from jaxte.tensors.tensor import Extern, Tensor
 
 _MOST_SHOWN = 8  # elements of an input in a report
 
@@ -129,15 +129,7 @@ def verify_override(
         )
     exact: list[str] = []
     tried: list[str] = []
-    compared = [
-        (own.label, own.dependencies, _pairs(own, _heads(own.outputs))) for own in dict.fromkeys(asked)
-    ]
-    if within:
-        inputs = tuple(
-            t for t in topological_order(roots) if isinstance(t, Placeholder) and is_inexact(t.dtype)
-        )
-        compared.append((f"{listed_names(roots)}, by {listed_names(within)}", inputs, _whole(roots, inputs)))
-    for label, dependencies, pairs in compared:
+    for label, dependencies, pairs in _compared(roots, asked, within):
         for source, given, derived in pairs:
             name = f"d{source.name} of {label}"
             if equal_by_normal_forms(given, derived, dependencies):
@@ -150,13 +142,24 @@ def verify_override(
     return Verification(tuple(exact), tuple(tried), None)
 
 
+def _compared(
+    roots: Sequence[Tensor], asked: Sequence[Override], within: Sequence[Tensor]
+) -> Iterator[tuple[str, Sequence[Tensor], list[tuple[Tensor, Tensor, Tensor]]]]:
+    """What is compared, with a label and what the derivatives are in: each override by itself, and those within bodies by the adjoints of the whole."""
+    for own in dict.fromkeys(asked):
+        yield own.label, own.dependencies, _pairs(own, _heads(own.outputs))
+    if within:
+        inputs = [t for t in topological_order(roots) if isinstance(t, Placeholder) and is_inexact(t.dtype)]
+        yield f"{listed_names(roots)}, by {listed_names(within)}", inputs, _whole(roots, inputs)
+
+
 def _heads(outputs: Sequence[Tensor]) -> list[Tensor]:
     return [placeholder(t.shape, t.dtype, f"H_{t.name}") for t in outputs]
 
 
 def _given_within(roots: Sequence[Tensor]) -> list[Tensor]:
     """The tensors within recurrences whose derivative was given."""
-    groups = dict.fromkeys(t.group for t in topological_order(roots) if isinstance(t, Recurrent))
+    groups = recurrences_in(topological_order(roots))
     return [t for group in groups for t in definitions_in(group.tensors) if t.override is not None]
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Reducer, Symbol, cast
 from jaxte.lang.walk import rewrite, substitute
-from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.inputs import Placeholder, placeholder
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 Kind = Callable[[str], str]
 """The dtype that stands for another."""

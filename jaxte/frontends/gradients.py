@@ -1,16 +1,15 @@
 """``grad`` and ``value_and_grad`` with JAX's signatures: of JAX functions, and of jaxte functions.
 
-Type checkers take the parameters of a gradient from the function, and the type of each derivative from the annotation of its argument.
+Type checkers take the parameters of a gradient from the function, and the type of each derivative from the annotation of its argument. The overloads of
+functions of jaxte come first, and overlap with those of all callables.
 """
 
-# Functions of jaxte are callables too, so that their overloads come first and overlap with those of all functions.
 # mypy: disable-error-code="overload-overlap"
-
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, Unpack, overload
 
 import jax
 
@@ -21,6 +20,7 @@ from jaxte.bridge.functions.derivative import Derivative
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.frontends.jaxpr.adjoint import adjoint
 from jaxte.frontends.transformed import (
+    Options,
     OwnFunction,
     PyTree,
     Transformed,
@@ -32,22 +32,10 @@ from jaxte.lang.checks import wants_arguments
 from jaxte.tensors.tensor import Tensor
 
 P = ParamSpec("P")
-# "Any" as the bound lets a lambda do what it likes with its parameter.
-A = TypeVar("A", bound=Any)
+A = TypeVar("A", bound=Any)  # by which a lambda may do what it likes with its parameter
 B = TypeVar("B", bound=Any)
 R = TypeVar("R")
 Aux = TypeVar("Aux")
-
-
-class Options(TypedDict, total=False):
-    """The keywords of :func:`grad`."""
-
-    holomorphic: bool
-    allow_int: bool
-    safe: bool
-    platform: str | None
-    tune: tuple[object, ...] | Literal["first call"] | None
-    tuning_file: str | os.PathLike[str] | None
 
 
 @overload
@@ -190,9 +178,7 @@ def grad(
         of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
         not_measured(f, tune)
         return derivative.grad(f, argnums, has_aux)
-    raised = raised_for(f, "te.grad", safe, platform)
-    if tune is not None or tuning_file is not None:
-        raised = adjoint(raised, tune=tune, tuning_file=tuning_file)
+    raised = adjoint(raised_for(f, "te.grad", safe, platform), tune=tune, tuning_file=tuning_file)
     options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     return Transformed(raised, jax.grad, options, "Gradient")
 
@@ -306,8 +292,6 @@ def value_and_grad(
         of_arrays_only(f, platform, holomorphic=holomorphic, allow_int=allow_int)
         not_measured(f, tune)
         return derivative.value_and_grad(f, argnums, has_aux)
-    raised = raised_for(f, "te.value_and_grad", safe, platform)
-    if tune is not None or tuning_file is not None:
-        raised = adjoint(raised, tune=tune, tuning_file=tuning_file)
+    raised = adjoint(raised_for(f, "te.value_and_grad", safe, platform), tune=tune, tuning_file=tuning_file)
     options = dict(argnums=argnums, has_aux=has_aux, holomorphic=holomorphic, allow_int=allow_int)
     return Transformed(raised, jax.value_and_grad, options, "Value and gradient")

@@ -7,8 +7,9 @@ JAX calls it, and is raised. Nothing is tried out.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, ParamSpec, TypeAlias, TypedDict, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -127,3 +128,14 @@ def of_arrays_only(f: Function, platform: str | None, **options: bool) -> None:
                 f"{name}=True is for JAX functions; {f.__name__} is a jaxte function, whose complex and integer inputs are as "
                 "te.differentiate has them; leave it out"
             )
+
+
+class Options(TypedDict, total=False):
+    """The keywords of :func:`grad`."""
+
+    holomorphic: bool
+    allow_int: bool
+    safe: bool
+    platform: str | None
+    tune: tuple[object, ...] | Literal["first call"] | None
+    tuning_file: str | os.PathLike[str] | None

@@ -6,18 +6,17 @@ equality and nodes serve as dictionary keys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from jaxte.lang import dtypes
-from jaxte.lang.dtypes import INTEGER_FOLDS, compared, fits, in_every_dtype, number_of, plain_number
-from jaxte.lang.errors import DefinitionError, DtypeError, IndexExpressionError, TruthValueError
-from jaxte.lang.graphs import NOTHING, free_in
-from jaxte.lang.interning import Scalar, intern, references
+from jaxte.lang.dtypes import INTEGER_FOLDS, compared, fits, in_every_dtype
+from jaxte.lang.errors import DefinitionError, DtypeError, IndexExpressionError
+from jaxte.lang.graphs import free_in
+from jaxte.lang.interning import intern, references
+from jaxte.lang.nodes import FALSE, ONE, TRUE, ZERO, Const, Expr, as_expr, integer, operate_with
 from jaxte.lang.operators import (
     AND,
     COMPARISONS,
@@ -27,128 +26,12 @@ from jaxte.lang.operators import (
     OR,
     POWER,
     SELECT,
-    AnnotatedArray,
     Op,
     Operand,
-    has_no_value,
     result_kind,
 )
 
-
-class Expr(Operand["ScalarLike", "Expr"]):
-    """A scalar or index expression.
-
-    Attributes:
-        dtype: name of the element type.
-        weak: True for values of Python scalars and axes, which take the dtype of what they meet.
-        children: the expressions that this node is made of, in order.
-        free: the axes that it depends on and does not reduce over, in order of appearance.
-        reduces: whether there is a reduction in it.
-    """
-
-    __slots__ = ("__weakref__", "dtype", "weak")
-    __match_args__: tuple[str, ...] = ()
-    dtype: str
-    weak: bool
-    children: tuple[Expr, ...] = ()  # no property: walks ask for it more than for anything else
-    free: Mapping[Any, None] = NOTHING
-    reduces: bool = False
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} is immutable")
-
-    def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
-        for arg in args:
-            if not isinstance(arg, Expr) and isinstance(arg, Operand):
-                return arg._apply(op, args)
-        return call(op, *args)
-
-    def rebuild(self, children: Sequence[Expr]) -> Expr:
-        """The same node over other children."""
-        return self
-
-    @property
-    def kind(self) -> dtypes.Kind:
-        return self.dtype, self.weak
-
-    def __bool__(self) -> bool:
-        if isinstance(self, Const):
-            return bool(self.value)
-        raise TruthValueError(f"`{self!r}`")
-
-    def __index__(self) -> int:
-        if isinstance(self, Const) and isinstance(self.value, int):
-            return int(self.value)
-        raise has_no_value("an integer of Python")
-
-    def __float__(self) -> float:
-        if isinstance(self, Const) and isinstance(self.value, (int, float)):
-            return float(self.value)
-        return super().__float__()
-
-    if not TYPE_CHECKING:  # to which every attribute that is not above is an error
-
-        def __getattr__(self, name: str) -> Any:
-            """Methods of arrays, which a scalar has not."""
-            kind = f"{type(self).__name__!r} object has no attribute {name!r}"
-            hint = _METHODS.get(name, "")
-            if not hint and callable(getattr(np, name, None)):
-                hint = f"functions are called by their names, te.{name}(...) where te has it"
-            raise AttributeError(f"{kind}: `{self!r}` is a scalar of a definition; {hint}" if hint else kind)
-
-    def __iter__(self) -> Iterator[Any]:
-        raise DefinitionError(
-            "a scalar expression cannot be iterated over; te.sum(x, over=k) adds what it is along an axis k"
-        )
-
-    def __repr__(self) -> str:
-        return _write(self)
-
-    def __copy__(self) -> Expr:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Expr:
-        return self
-
-
-ScalarLike: TypeAlias = Expr | bool | int | float | complex | np.generic | AnnotatedArray
-"""What a body returns and the functions of a body take: expressions and numbers, and, for type checkers, elements of parameters annotated as arrays."""
-
-_METHODS = {
-    "astype": 'write te.cast(x, "float32")',
-    "T": "read the tensor at the indices in another order, X[j, i]",
-    **{
-        name: f"write te.{name}(x, over=k), which reduces over an axis k"
-        for name in ("sum", "mean", "max", "min", "prod")
-    },
-    **{name: f"write te.{name}(x)" for name in ("round", "conj", "real", "imag")},
-    "item": "te.evaluate gives numbers",
-}
-_write: Callable[[Expr], str] = object.__repr__
 _kind, _reduces = attrgetter("dtype", "weak"), attrgetter("reduces")
-
-
-def show_with(write: Callable[[Expr], str]) -> None:
-    """Lets expressions show themselves as ``write`` says, which knows their kinds."""
-    global _write
-    _write = write
-
-
-class Const(Expr):
-    """A literal."""
-
-    __slots__ = ("value",)
-    __match_args__ = ("value",)
-    value: Scalar
-
-    def __new__(cls, value: Scalar, dtype: str | None = None) -> Const:
-        kind = dtypes.scalar_kind(value) if dtype is None else (dtype, False)
-        return intern(
-            cls, (repr(value), type(value), *kind), {"value": value, "dtype": kind[0], "weak": kind[1]}
-        )
-
-    def __reduce__(self) -> Any:
-        return Const, (self.value, None if self.weak else self.dtype)
 
 
 class Call(Expr):
@@ -169,48 +52,6 @@ class Call(Expr):
 Call.children = Call.args  # type: ignore[misc]
 
 
-def as_expr(value: Any) -> Expr:
-    """A Python scalar as a node; nodes as they are."""
-    if isinstance(value, Expr):
-        return value
-    if type(value) is int:
-        return _integer(value)
-    if type(value) is bool:
-        return TRUE if value else FALSE
-    if isinstance(value, Operand):
-        raise DefinitionError(
-            f"{value!r} is a whole tensor where one element is needed; index it, as in X[i, j] "
-            "(X[()] if it has no axes)"
-        )
-    if type(value) is float:
-        return Const(value)
-    if isinstance(value, (bool, int, float, complex)):
-        return Const(plain_number(value))
-    if hasattr(value, "item") and getattr(value, "shape", None) == ():
-        return _typed_number(value)
-    if isinstance(value, str):
-        raise DefinitionError(
-            f"{value!r} is text, no scalar expression; an axis of this name is te.axis({value!r})"
-        )
-    raise DefinitionError(
-        f"{type(value).__name__} {value!r} is not a scalar expression; "
-        "arrays enter a definition as te.placeholder or te.constant"
-    )
-
-
-def _typed_number(value: Any) -> Const:
-    """A scalar of NumPy or JAX. The 64-bit types are what NumPy makes of numbers of Python, and count as those."""
-    name = dtypes.dtype_name(value.dtype)
-    weak = name in ("int64", "float64", "complex128") or getattr(value, "weak_type", False)
-    number = number_of(value)
-    return Const(number) if weak else Const(number, name)
-
-
-@lru_cache(maxsize=1024)
-def _integer(value: int) -> Const:
-    return Const(value)
-
-
 def apply(op: Op, *args: Any) -> Any:
     """``op`` on scalars, or elementwise on whole Tensors when one of the operands is one."""
     for arg in args:
@@ -219,12 +60,15 @@ def apply(op: Op, *args: Any) -> Any:
     return call(op, *args)
 
 
+operate_with(apply)
+
+
 def call(op: Op, *args: Any) -> Expr:
     """The node of ``op`` on ``args``, folded where the operands are integers known now."""
     exprs: tuple[Expr, ...] = args
     for n, a in enumerate(args):
         if not isinstance(a, Expr):
-            own = _integer(a) if type(a) is int else as_expr(a)
+            own = integer(a) if type(a) is int else as_expr(a)
             exprs = (*exprs[:n], own, *exprs[n + 1 :])
     there = references.get((Call, op.name, op.result, *map(id, exprs)))
     if there is not None and (known := there()) is not None:
@@ -324,12 +168,6 @@ def narrowed(expr: Expr) -> Expr:
     return expr
 
 
-TRUE = Const(True)
-FALSE = Const(False)
-ZERO = Const(0)
-ONE = Const(1)
-
-
 def _of_numbers(op: Op, args: tuple[Expr, ...]) -> Expr | None:
     """``op`` on numbers of indices; None for other operands."""
     values = []
@@ -339,7 +177,7 @@ def _of_numbers(op: Op, args: tuple[Expr, ...]) -> Expr | None:
         values.append(a.value)
     compute = INTEGER_FOLDS.get(op.name)
     found = None if compute is None else compute(*values)
-    return found if found is None else _integer(found) if type(found) is int else as_expr(found)
+    return found if found is None else integer(found) if type(found) is int else as_expr(found)
 
 
 def _fold(op: Op, args: tuple[Expr, ...], dtype: str) -> Expr | None:
@@ -400,7 +238,7 @@ def _fold_division(op: Op, a: Expr, b: Expr) -> Expr | None:
                 f"an index is divided by 0, by {'//' if op is FLOOR_DIVIDE else '%'}; divide by a positive constant"
             )
         if isinstance(a, Const) and a.weak and isinstance(a.value, int):
-            return _integer(a.value // divisor if op is FLOOR_DIVIDE else a.value % divisor)
+            return integer(a.value // divisor if op is FLOOR_DIVIDE else a.value % divisor)
         if divisor == 1:
             return a if op is FLOOR_DIVIDE else ZERO
     return None

@@ -11,25 +11,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol
 
-from jaxte.lang.arithmetic import (
-    FALSE,
-    ONE,
-    TRUE,
-    ZERO,
-    Call,
-    Const,
-    Expr,
-    ScalarLike,
-    apply,
-    as_expr,
-    call,
-    cast,
-    narrowed,
-    show_with,
-)
+from jaxte.lang.arithmetic import Call, apply, call, cast, narrowed
 from jaxte.lang.dtypes import SHORT_INTEGERS
 from jaxte.lang.graphs import free_in, leaves
 from jaxte.lang.interning import Scalar, intern, new_node
+from jaxte.lang.nodes import FALSE, ONE, TRUE, ZERO, Const, Expr, ScalarLike, as_expr, show_with
 from jaxte.lang.operators import AND, OR, SUBTRACT
 
 __all__ = [
@@ -60,7 +46,6 @@ __all__ = [
     "show_with",
     "widened",
 ]
-
 
 _reduces = attrgetter("reduces")
 

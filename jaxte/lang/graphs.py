@@ -141,13 +141,14 @@ def identical(a: object, b: object) -> bool:
         return all(map(is_, a, b)) or all(map(identical, a, b))  # type: ignore[arg-type]
     if is_dataclass(a):
         return type(a) is type(b) and all(
-            identical(getattr(a, name), getattr(b, name)) for name in _names(a.__class__)
+            identical(getattr(a, name), getattr(b, name)) for name in field_names(a.__class__)
         )
     return bool(a == b)
 
 
 @cache
-def _names(kind: Any) -> tuple[str, ...]:
+def field_names(kind: Any) -> tuple[str, ...]:
+    """The names of the fields of a dataclass, found once."""
     return tuple(f.name for f in fields(kind))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from jaxte.lang.dtypes import Kind, is_complex, is_inexact, promote, real_dtype, to_inexact
 from jaxte.lang.errors import DefinitionError, DtypeError
@@ -50,9 +50,8 @@ MAXIMUM = Op("maximum", "promote", 2)
 MINIMUM = Op("minimum", "promote", 2)
 EQUAL = Op("equal", "bool", 2)
 NOT_EQUAL = Op("not_equal", "bool", 2)
-NONZERO = Op(
-    "nonzero", "bool", 2
-)  # head != 0, which an adjoint is guarded by: the same for its slope, nothing for the head
+# head != 0, which an adjoint is guarded by: the same for its slope, nothing for the head
+NONZERO = Op("nonzero", "bool", 2)
 LESS = Op("less", "bool", 2)
 LESS_EQUAL = Op("less_equal", "bool", 2)
 GREATER = Op("greater", "bool", 2)
@@ -266,20 +265,6 @@ class Operand(Generic[Other, Result_co]):
 
     def __rrshift__(self, other: Other) -> Result_co:
         return self._apply(RIGHT_SHIFT, (other, self))
-
-
-class AnnotatedArray(Protocol):
-    """What type checkers take ``x`` and ``x[i]`` for where a builder annotates its parameter ``x`` as ``jax.Array``, or with jaxtyping: an array.
-
-    The builder is given a Tensor, whose elements are expressions; so what takes an expression in a body takes this, too.
-    """
-
-    @property
-    def weak_type(self) -> bool: ...
-    @property
-    def at(self) -> Any: ...
-    @property
-    def shape(self) -> tuple[int, ...]: ...
 
 
 def is_operand(value: object) -> bool:

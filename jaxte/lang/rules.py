@@ -11,9 +11,8 @@ from jaxte.lang.errors import JaxteError
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lang.walk import free_axes
 
-VERIFY = bool(
-    os.environ.get("JAXTE_VERIFY")
-)  # set by the tests, so that all that is made in them is verified
+# set by the tests, so that all that is made in them is verified
+VERIFY = bool(os.environ.get("JAXTE_VERIFY"))
 
 
 class RuleError(JaxteError):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter, is_
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, Reducer, call
+from jaxte.lang.graphs import ordered
+from jaxte.lang.operators import SELECT
 
 T = TypeVar("T")
 _reduces = attrgetter("reduces")
@@ -90,6 +92,13 @@ def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
     for node in _postorder_below((root,), table):
         memo[node] = _over(node, memo) if node.children else node
     return memo[root]
+
+
+def with_tensors(root: Expr, known: Mapping[Any, Any]) -> Expr:
+    """``root`` with what stands for the tensors that are keys of ``known`` read in place of them, at the same indices."""
+    return substitute(
+        root, {r: Read(known[r.tensor], r.indices) for r in reads_of(root) if r.tensor in known}
+    )
 
 
 def _over(node: Expr, memo: Mapping[Expr, Expr]) -> Expr:
@@ -188,3 +197,20 @@ def free_axes(root: Expr) -> MappingProxyType[Axis, None]:
 def depends_on(root: Expr, axes: Iterable[Axis]) -> bool:
     """Whether ``root`` depends on one of ``axes``."""
     return not free_axes(root).keys().isdisjoint(axes)
+
+
+def outermost(body: Expr) -> list[Reduce]:
+    """The reductions of ``body`` that are not part of others, each once."""
+    if not body.reduces:
+        return []
+    nodes = ordered([body], lambda node: () if isinstance(node, Reduce) else node.children)
+    return [node for node in nodes if isinstance(node, Reduce)]
+
+
+def conditions_in(body: Expr) -> Iterator[Expr]:
+    """What choices in ``body`` are made by, and what decides on the points of its reductions."""
+    for node in postorder(body):
+        if isinstance(node, Reduce):
+            yield node.where
+        elif isinstance(node, Call) and node.op is SELECT:
+            yield node.args[0]

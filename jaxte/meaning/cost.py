@@ -13,29 +13,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from jaxte.lang import operators as ops
 from jaxte.lang.checks import a_mapping, described, one_of_type, several, wants_arguments
 from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr, conjuncts
 from jaxte.lang.graphs import reached
-from jaxte.lang.operators import (
-    ADD,
-    AND,
-    BIT_AND,
-    BIT_NOT,
-    BIT_OR,
-    BIT_XOR,
-    COMPARISONS,
-    EQUAL,
-    LEFT_SHIFT,
-    MAXIMUM,
-    MINIMUM,
-    NEGATIVE,
-    NOT,
-    OR,
-    RIGHT_SHIFT,
-    SELECT,
-    SUBTRACT,
-)
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of, substitute
 from jaxte.sets.affine import linear
@@ -48,8 +30,19 @@ from jaxte.tensors.tensor import Compute, Tensor
 _FREE = frozenset(
     op.name
     for op in (
-        *(ADD, SUBTRACT, NEGATIVE, MAXIMUM, MINIMUM, SELECT, AND, OR, NOT),
-        *(BIT_AND, BIT_OR, BIT_XOR, BIT_NOT, LEFT_SHIFT, RIGHT_SHIFT, *COMPARISONS),
+        *(
+            ops.ADD,
+            ops.SUBTRACT,
+            ops.NEGATIVE,
+            ops.MAXIMUM,
+            ops.MINIMUM,
+            ops.SELECT,
+            ops.AND,
+            ops.OR,
+            ops.NOT,
+        ),
+        *(ops.BIT_AND, ops.BIT_OR, ops.BIT_XOR, ops.BIT_NOT),
+        *(ops.LEFT_SHIFT, ops.RIGHT_SHIFT, *ops.COMPARISONS),
     )
 ) | {"cast"}
 
@@ -204,7 +197,7 @@ def told_by_data(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
     """Those of ``axes`` whose value a condition of ``node`` tells for each of its points: ``a`` of ``where I[i] + k == a``."""
     found: dict[Axis, None] = {}
     for condition in conjuncts(node.where):
-        if isinstance(condition, Call) and condition.op is EQUAL and reads_of(condition):
+        if isinstance(condition, Call) and condition.op is ops.EQUAL and reads_of(condition):
             form = difference(condition)
             if form is None:  # bits, or a comparison of data that are no positions
                 continue

@@ -19,9 +19,11 @@ from jaxte.lang.functions import TABLE
 from jaxte.lang.graphs import among
 from jaxte.lang.text import text
 from jaxte.lang.walk import fold, postorder
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.linear import Linear
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.shapes import Extent, Shape, shape_text
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 Sizes = dict[Var, int]
 

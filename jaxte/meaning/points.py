@@ -18,9 +18,9 @@ from jaxte.lang.limits import FEW, PLACES
 from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of
 from jaxte.meaning.cost import told_by_data
-from jaxte.sets.affine import Linear
 from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, extent
+from jaxte.sets.linear import Linear
 from jaxte.sets.tabulate import values_at
 from jaxte.tensors.tensor import Compute
 

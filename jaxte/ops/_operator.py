@@ -35,8 +35,6 @@ Padding: TypeAlias = int | str | Sequence[int | Sequence[int]]
 Widths: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]]
 PairedAxes: TypeAlias = int | Sequence[int | Sequence[int]]
 ShapeLike: TypeAlias = Extent | Sequence[Extent]
-
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -17,7 +17,6 @@ from jaxte.lang.errors import RangeError
 from jaxte.lang.expr import Expr
 from jaxte.lang.graphs import identical
 from jaxte.lang.rules import VERIFY, fault, verify_expr
-from jaxte.lang.walk import substitute
 from jaxte.tensors.bodies.range_checks import check_reads, reads_inside
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute
@@ -36,6 +35,7 @@ class Intermediates:
         within: whether what is computed for each term of a sum is one loop with it.
         chain: elements of a step up to which steps that are alike run in a loop; none do where it is 0.
         function: operations for a function as exp is.
+        cheap_steps: whether a step of a loop takes no longer to start than a sum takes to add.
     """
 
     element: int = 4
@@ -46,6 +46,7 @@ class Intermediates:
     within: bool = False
     chain: int = 512
     function: float = 2.5
+    cheap_steps: bool = True
 
 
 _CHEAP = Intermediates()
@@ -135,6 +136,6 @@ def verify_kind(rule: str, before: Compute, after: Compute) -> None:
     Raises:
         RuleError: with the name of the rule that gave it.
     """
-    verify_expr(rule, before.body, substitute(after.body, dict(zip(after.axes, before.axes, strict=True))))
+    verify_expr(rule, before.body, after.element(before.axes))
     if not identical(before.shape, after.shape):
         raise fault(rule, f"{shape_text(after.shape)} stands for {shape_text(before.shape)}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from jaxte.lang.budget import bounded
 from jaxte.lang.expr import Expr, Read
 from jaxte.lang.rules import Rule, applied
-from jaxte.lang.walk import reads_of, rewrite, substitute
+from jaxte.lang.walk import reads_of, rewrite
 from jaxte.planning.asked import Asked, intermediates
 from jaxte.planning.chains.at_once import in_blocks
 from jaxte.planning.chains.groups import with_other_groups
@@ -25,8 +25,8 @@ from jaxte.planning.indices.fewer_elements import read_in_part, where_read
 from jaxte.planning.indices.known import Known, with_known
 from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.repeats import layouts, read_through, with_repeats_counted
-from jaxte.planning.indices.rows import with_rows
 from jaxte.planning.indices.shared_elements import with_shared_elements
+from jaxte.planning.indices.strides import with_rows
 from jaxte.planning.sum_steps import SUMS
 from jaxte.planning.sums import CONDITIONS, DEFINITIONS, Definition, planned_body, renewed
 from jaxte.tensors.copies import Extended
@@ -144,9 +144,7 @@ def _in_loops(outputs: tuple[Tensor, ...], at: Asked) -> tuple[Tensor, ...]:
 
 
 CHAINS = Rule[tuple[Tensor, ...], Asked](
-    "steps in a loop",
-    _in_loops,
-    "steps of one loop that are alike are derived, written and compiled once",
+    "steps in a loop", _in_loops, "steps of one loop that are alike are derived, written and compiled once"
 )
 IDLE = Rule[tuple[Tensor, ...], Asked](
     "idle axes of states",
@@ -218,10 +216,7 @@ def _apart_from_others(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 def _planned_in_order(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     windows = window_bodies(order, outputs)
     around = Surroundings(
-        windows,
-        bodies_where_read(order, outputs),
-        read_in_part(order, outputs),
-        layouts(order, outputs),
+        windows, bodies_where_read(order, outputs), read_in_part(order, outputs), layouts(order, outputs)
     )
     known = {*order}
     made = {t: [r.tensor for r in reads_of(body) if r.tensor not in known] for t, body in windows.items()}
@@ -281,7 +276,7 @@ def _reading(body: Expr, new: Mapping[Tensor, Compute]) -> Expr:
 def _element(tensor: Compute, indices: Sequence[Expr]) -> Expr:
     """The element of ``tensor`` at ``indices``: of the tensor that it is a read of where planning made that."""
     if _is_read_through(tensor):
-        return substitute(tensor.body, dict(zip(tensor.axes, indices, strict=True)))
+        return tensor.element(indices)
     return Read(tensor, indices)
 
 

@@ -42,7 +42,6 @@ class Sum(Asked):
 # a condition and a value: the reduction is the value where the condition holds, and its identity elsewhere
 Pending = tuple[Expr, Expr]
 
-
 # a sum, and what it is divided by
 Divided = tuple[Reduce, tuple[Expr, ...]]
 
@@ -78,18 +77,12 @@ def _terms_apart(parts: tuple[Reduce, ...], at: Sum) -> tuple[Reduce, ...]:
 
 
 SOLVED = Rule("solved equations", _solved, "what an equation with data chooses is read there")
-
-
 COUNTED = Rule("counted points", _counted, "only the points that count are reduced over")
-
-
 DIVISORS = Rule("divisors outside", _undivided, "sums of what a sum divides do not wait for it")
-
 
 CARRIED = Rule(
     "geometric sums", _carried, "geometric weights carry sums from step to step, or from block to block"
 )
-
 
 ELEMENTS = Rule[Expr, Sum](
     "elements of windows",
@@ -97,13 +90,11 @@ ELEMENTS = Rule[Expr, Sum](
     "what long windows are a maximum of is computed once for each position",
 )
 
-
 EXTREMA = Rule[Expr, Sum](
     "extrema one axis after the other",
     lambda node, at: one_axis_apart(node, at.axes, at.name) if isinstance(node, Reduce) else node,
     "which element of a window of several dimensions is the extremum is found along one after the other",
 )
-
 
 WINNERS = Rule[Expr, Sum](
     "winners by doubling",
@@ -111,13 +102,11 @@ WINNERS = Rule[Expr, Sum](
     "sums of what attains the extremum of a long window are known of its halves",
 )
 
-
 LINES = Rule[Reduce, Sum](
     "lines of weights",
     lambda node, at: with_lines(node, at.axes, at.name),
     "expensive weights that one number decides are computed once for each of its values",
 )
-
 
 TABLES = Rule[Expr, Sum](
     "tables first",
@@ -125,13 +114,11 @@ TABLES = Rule[Expr, Sum](
     "sums over the row of a table that data choose are computed once for each row",
 )
 
-
 TURNED = Rule[Reduce, Sum](
     "turned factors",
     lambda node, at: with_turned_factors(node, at.axes, at.name),
     "small factors at positions that wrap are laid out, and read as they lie",
 )
-
 
 MASKED = Rule[Reduce, Sum](
     "masked weights",
@@ -139,16 +126,13 @@ MASKED = Rule[Reduce, Sum](
     "a condition on the taps of a convolution is a mask on its weights",
 )
 
-
 TERMS_APART = Rule(
     "terms apart", _terms_apart, "factors that are sums are multiplied out where each term is a product of matrices"
 )  # fmt: skip
 
-
 FRAMES = Rule[Reduce, Sum](
     "frames", lambda node, at: with_frames(node, at.axes), "a strided window is a few slices side by side"
 )
-
 
 PARTIAL_SUMS = Rule[Expr, Sum](
     "partial sums",
@@ -158,13 +142,11 @@ PARTIAL_SUMS = Rule[Expr, Sum](
     "sums are taken one axis after the other, in the order of the least work",
 )
 
-
 WHOLE_TERMS = Rule[Expr, Sum](
     "one for each term",
     lambda node, at: at_terms(node, at.axes, at.guards, at.name) if isinstance(node, Reduce) else node,
     "a reduction is found once for each value of the terms of its indices",
 )
-
 
 SUMS: tuple[Rule, ...] = (
     SOLVED,

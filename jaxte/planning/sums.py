@@ -17,8 +17,7 @@ from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
 from jaxte.planning.indices.digit_choices import by_digit_values
 from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_whole_axes
-from jaxte.planning.indices.flat_windows import with_flat_windows
-from jaxte.planning.indices.shaped import with_shapes
+from jaxte.planning.indices.shaped import with_flat_windows, with_shapes
 from jaxte.planning.orders.distribution import added
 from jaxte.planning.sum_steps import (
     CARRIED,

@@ -16,10 +16,11 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import components
 from jaxte.lang.operators import GREATER_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, substitute
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import narrowed
 from jaxte.sets.index_forms import Term, nonnegative_forms, term_of
 from jaxte.sets.intervals import axis_bounds, extent, extent_of, interval
+from jaxte.sets.linear import Linear
 
 Bounds = Mapping[Expr, tuple[int, int]]
 

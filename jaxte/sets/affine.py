@@ -7,12 +7,11 @@ expression through its form makes equal index expressions the same node wherever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import product
 from math import gcd
 from operator import attrgetter
-from typing import NamedTuple
 
 from jaxte.lang.dtypes import SHORT_INTEGERS, UNSIGNED
 from jaxte.lang.errors import IndexExpressionError
@@ -20,74 +19,11 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Var, as_expr, call, w
 from jaxte.lang.operators import ADD, FLOOR_DIVIDE, MOD, MULTIPLY, NEGATIVE, SUBTRACT
 from jaxte.lang.text import text
 from jaxte.lang.walk import OfNodes, reads_of
+from jaxte.sets.linear import Linear, multiple_of, new_form, split_multiples
 from jaxte.sets.quasi_affine import index_of, is_of_sizes, product_of
 
 _dtype = attrgetter("dtype")
 _QUASI = ("floor_divide", "mod", "minimum", "maximum")
-
-
-class Linear(NamedTuple):
-    """``sum of terms[atom] * atom + constant``; no coefficient is zero.
-
-    A tuple, since a derivation makes a hundred thousand of them: that takes a third of the time of a frozen dataclass.
-    """
-
-    terms: Mapping[Expr, int]
-    constant: int = 0
-
-    def plus(self, other: Linear, factor: int = 1, constant: int = 0) -> Linear:
-        """``self + factor * other + constant``."""
-        terms = self.terms
-        if other.terms:
-            terms = dict(terms)
-            for atom, coefficient in other.terms.items():
-                total = terms.get(atom, 0) + factor * coefficient
-                if total:
-                    terms[atom] = total
-                else:
-                    terms.pop(atom, None)
-        return _new(Linear, (terms, self.constant + factor * other.constant + constant))
-
-    def __add__(self, other: Linear) -> Linear:  # type: ignore[override]
-        return self.plus(other)
-
-    def __mul__(self, factor: int) -> Linear:  # type: ignore[override]
-        terms = {a: c * factor for a, c in self.terms.items()} if factor else {}
-        return _new(Linear, (terms, self.constant * factor))
-
-    def __floordiv__(self, divisor: int) -> Linear:
-        """The quotient of a form whose coefficients are multiples of ``divisor``; its constant is rounded down."""
-        return Linear({a: c // divisor for a, c in self.terms.items()}, self.constant // divisor)
-
-    def __sub__(self, other: Linear) -> Linear:
-        return self.plus(other, -1)
-
-    def coefficient(self, atom: Expr) -> int:
-        return self.terms.get(atom, 0)
-
-    def without(self, atom: Expr) -> Linear:
-        return Linear({a: c for a, c in self.terms.items() if a is not atom}, self.constant)
-
-    @property
-    def is_constant(self) -> bool:
-        return not self.terms
-
-    @property
-    def key(self) -> tuple[frozenset[tuple[Expr, int]], int]:
-        """The same of equal forms, in whatever order their terms are."""
-        return frozenset(self.terms.items()), self.constant
-
-
-Linear.__add__ = Linear.plus  # type: ignore[method-assign, assignment]  # the same, with one call of Python less
-_new = tuple.__new__  # of a form, without a call of Python
-
-
-def combined(parts: Sequence[tuple[int, Linear]], constant: int = 0) -> Linear:
-    """``constant`` and the sum of ``factor * form`` for all ``parts``."""
-    result = _new(Linear, ({}, constant))
-    for factor, form in parts:
-        result = result.plus(form, factor) if result.terms or result.constant or factor != 1 else form
-    return result
 
 
 @lru_cache(maxsize=4096)  # every step of lowering reads the same indices again
@@ -192,9 +128,9 @@ def _division(node: Expr, name: str, operands: list[Linear]) -> Linear:
 
 def floor_divide(form: Linear, divisor: int) -> Linear:
     """``form // divisor`` with the multiples of the divisor taken out."""
-    whole, rest = _split_multiples(form, divisor)
+    whole, rest = split_multiples(form, divisor)
     if not rest.terms:
-        return _new(Linear, (whole.terms, whole.constant + rest.constant // divisor))
+        return new_form(Linear, (whole.terms, whole.constant + rest.constant // divisor))
     common = gcd(divisor, *rest.terms.values())
     if common > 1:  # (2 * e + r) // (2 * c) == (e + r // 2) // c
         return whole + floor_divide(rest // common, divisor // common)
@@ -212,7 +148,7 @@ def floor_divide(form: Linear, divisor: int) -> Linear:
 def mod(form: Linear, divisor: int) -> Linear:
     """``form % divisor`` with the multiples of the divisor left out, of remainders too."""
     form = _without_remainders(form, divisor)
-    _, rest = _split_multiples(form, divisor)
+    _, rest = split_multiples(form, divisor)
     if not rest.terms:
         return Linear({}, rest.constant % divisor)
     common = gcd(divisor, *rest.terms.values())
@@ -230,21 +166,6 @@ def _without_remainders(form: Linear, divisor: int) -> Linear:
         if isinstance(atom, Call) and atom.op is MOD and factor * int(atom.args[1].value) % divisor == 0:  # type: ignore[attr-defined]
             return _without_remainders(form.without(atom) + linear(atom.args[0]) * factor, divisor)
     return form
-
-
-def _split_multiples(form: Linear, divisor: int) -> tuple[Linear, Linear]:
-    """``form == whole * divisor + rest`` with the coefficients of ``rest`` in ``[0, divisor)``, or below 0 where that is shorter."""
-    whole, rest = {}, {}
-    for atom, coefficient in form.terms.items():
-        quotient, remainder = divmod(coefficient, divisor)
-        if divisor - remainder == 1 < remainder or 2 * (divisor - remainder) < remainder:
-            quotient, remainder = quotient + 1, remainder - divisor
-        if quotient:
-            whole[atom] = quotient
-        if remainder:
-            rest[atom] = remainder
-    nearest = -((divisor - 2 * form.constant) // (2 * divisor))  # what is left is half of the divisor at most
-    return _new(Linear, (whole, nearest)), _new(Linear, (rest, form.constant - nearest * divisor))
 
 
 def _single_atom(form: Linear) -> Call | None:
@@ -266,7 +187,7 @@ def from_linear(form: Linear) -> Expr:
 
 @lru_cache(maxsize=4096)
 def _written(terms: tuple[tuple[Expr, int], ...], constant: int) -> Expr:
-    form = _join_divisions(_new(Linear, (dict(terms), constant)))
+    form = _join_divisions(new_form(Linear, (dict(terms), constant)))
     computed = form.constant or len(form.terms) > 1 or 1 not in form.terms.values()
     if computed and not SHORT_INTEGERS.keys().isdisjoint(map(_dtype, form.terms)):
         form = Linear({widened(a): c for a, c in form.terms.items()}, form.constant)
@@ -305,7 +226,7 @@ def _join_divisions(form: Linear) -> Linear:
             continue
         if atom.op is FLOOR_DIVIDE and len(form.terms) > 1:
             numerator, divisor = linear(atom.args[0]), atom.args[1].value  # type: ignore[attr-defined]
-            multiple = _multiple(form, numerator)
+            multiple = multiple_of(form, numerator)
             if multiple and abs(coefficient + multiple * divisor) < abs(coefficient):
                 form = form - numerator * multiple + Linear({atom: multiple * divisor})
                 form = form + mod(numerator, divisor) * multiple
@@ -329,11 +250,11 @@ def _join_divisions(form: Linear) -> Linear:
 def _without_remainder(form: Linear, atom: Call, numerator: Linear, divisor: int) -> Linear | None:
     """``form`` with ``n`` or multiples of ``n // divisor`` beside ``atom``, which is ``n % divisor``, as the other one of these; None where there are none."""
     coefficient = form.terms[atom]
-    if numerator.terms and _multiple(form, numerator) == -coefficient:
+    if numerator.terms and multiple_of(form, numerator) == -coefficient:
         form = form - numerator * -coefficient - Linear({atom: coefficient})
         return form + floor_divide(numerator, divisor) * (-coefficient * divisor)
     quotient = floor_divide(numerator, divisor)
-    if quotient.terms and _multiple(form, quotient) == coefficient * divisor:
+    if quotient.terms and multiple_of(form, quotient) == coefficient * divisor:
         form = form - quotient * (coefficient * divisor) - Linear({atom: coefficient})
         return form + numerator * coefficient
     return None
@@ -360,17 +281,6 @@ def _size(form: Linear) -> int:
     (atom,) = form.terms or (None,)
     factors = linear(atom.args[0]).terms.values() if isinstance(atom, Call) else ()
     return sum(2 * abs(c) + (c < 0) for c in factors)
-
-
-def _multiple(form: Linear, part: Linear) -> int:
-    """The ``m`` for which every atom of ``m * part`` stands in ``form`` with that coefficient, or 0."""
-    found: tuple[int, int] | None = None
-    for atom, c in part.terms.items():
-        own = divmod(form.terms.get(atom, 0), c)
-        if own[1] or found not in (None, own):
-            return 0
-        found = own
-    return 0 if found is None else found[0]
 
 
 @lru_cache(maxsize=4096)

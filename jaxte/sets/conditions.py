@@ -6,34 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from jaxte.lang import operators as ops
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
-from jaxte.lang.operators import (
-    ABS,
-    COMPARISONS,
-    EQUAL,
-    GREATER,
-    GREATER_EQUAL,
-    LESS,
-    LESS_EQUAL,
-    MAXIMUM,
-    NOT,
-    NOT_EQUAL,
-)
 from jaxte.lang.walk import postorder, rewrite
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.domain import IntegerSet, Range
 from jaxte.sets.index_forms import AFFINE_COMPARISONS, is_index, nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, interval
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.linear import Linear
 
 _NEGATED = {
-    EQUAL: NOT_EQUAL,
-    NOT_EQUAL: EQUAL,
-    LESS: GREATER_EQUAL,
-    GREATER_EQUAL: LESS,
-    GREATER: LESS_EQUAL,
-    LESS_EQUAL: GREATER,
+    ops.EQUAL: ops.NOT_EQUAL,
+    ops.NOT_EQUAL: ops.EQUAL,
+    ops.LESS: ops.GREATER_EQUAL,
+    ops.GREATER_EQUAL: ops.LESS,
+    ops.GREATER: ops.LESS_EQUAL,
+    ops.LESS_EQUAL: ops.GREATER,
 }
 
 
@@ -60,7 +50,7 @@ def narrowed(ends: tuple[int, int], factor: int, constant: int) -> tuple[int, in
 def positive(condition: Expr) -> Expr:
     """A negated comparison as the opposite comparison."""
     match condition:
-        case Call(op, (Call(inner, args),)) if op is NOT and inner in COMPARISONS:
+        case Call(op, (Call(inner, args),)) if op is ops.NOT and inner in ops.COMPARISONS:
             if all(a.weak and is_index(a) for a in args):
                 return call(_NEGATED[inner], *args)
     return condition
@@ -74,7 +64,7 @@ def tidy(condition: Expr) -> Expr:
         if not (isinstance(node, Call) and node.op.name in AFFINE_COMPARISONS):
             return node
         forms = nonnegative_forms(node)
-        return _tidy_comparison(forms[0], node.op is EQUAL) if forms else node
+        return _tidy_comparison(forms[0], node.op is ops.EQUAL) if forms else node
 
     compared = [n for n in postorder(condition) if isinstance(n, Call) and n.op.name in AFFINE_COMPARISONS]
     if not compared:
@@ -100,7 +90,7 @@ def _tidy_comparison(form: Linear, equality: bool) -> Expr:
         )
     low, high = from_linear(left), from_linear(right + Linear({}, constant))
     if equality:
-        return call(EQUAL, low, high) if isinstance(high, Const) else call(EQUAL, high, low)
+        return call(ops.EQUAL, low, high) if isinstance(high, Const) else call(ops.EQUAL, high, low)
     return low <= high
 
 
@@ -165,9 +155,9 @@ def _symbolic_holds(forms: Sequence[Linear], ranges: Mapping[Expr, Range | None]
 def halves(condition: Expr) -> Iterator[Expr]:
     """Conditions that hold together where ``condition`` does: itself, if it is no comparison of a maximum."""
     match condition:
-        case Call(op, (Call(inner, args), bound)) if op in (LESS, LESS_EQUAL) and is_index(args[0]):
-            if inner is MAXIMUM or inner is ABS:
-                for side in args if inner is MAXIMUM else (args[0], -args[0]):
+        case Call(op, (Call(inner, args), bound)) if op in (ops.LESS, ops.LESS_EQUAL) and is_index(args[0]):
+            if inner is ops.MAXIMUM or inner is ops.ABS:
+                for side in args if inner is ops.MAXIMUM else (args[0], -args[0]):
                     yield call(op, side, bound)
                 return
     yield condition

@@ -13,8 +13,8 @@ from math import inf
 
 from jaxte.lang.expr import Axis, Expr, conjuncts
 from jaxte.lang.limits import CASES
-from jaxte.sets.affine import Linear
 from jaxte.sets.index_forms import linear_or_none, nonnegative_forms
+from jaxte.sets.linear import Linear
 
 Bound = tuple[Expr | None, Expr | None, int]
 """``x - y <= bound``; None stands for 0."""
@@ -62,6 +62,18 @@ def _solved(forms: Iterable[Linear], axes: Sequence[Expr]) -> Solved | None:
     return None
 
 
+def _by_way_of_others(most: list[list[float]]) -> None:
+    """Makes each bound of a difference the least that it has as a sum of differences, by way of any others."""
+    for k, through in enumerate(most):
+        for own in most:
+            first = own[k]
+            if first == inf:
+                continue
+            for m, rest in enumerate(through):
+                if first + rest < own[m]:
+                    own[m] = first + rest
+
+
 class Differences:
     """The points of ``axes`` within ``bounds``: the least bound of each difference of two, and an axis that is ``solved``."""
 
@@ -75,13 +87,7 @@ class Differences:
         for x, y, bound in bounds:
             own = most[self._place[x]]
             own[self._place[y]] = min(own[self._place[y]], bound)
-        for k, through in enumerate(most):
-            for own in most:
-                first = own[k]
-                if first < inf:
-                    for m, rest in enumerate(through):
-                        if first + rest < own[m]:
-                            own[m] = first + rest
+        _by_way_of_others(most)
         self._most = most
         self.is_empty = any(own[n] < 0 for n, own in enumerate(most))
 

@@ -15,9 +15,10 @@ from jaxte.lang.graphs import among
 from jaxte.lang.limits import SEVERAL
 from jaxte.lang.operators import COMPARISONS, FLOOR_DIVIDE, MOD, MULTIPLY, NOT_EQUAL
 from jaxte.lang.walk import free_axes, reads_of, rewrite
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms
 from jaxte.sets.intervals import at_most, axis_bounds, constant, interval, known
+from jaxte.sets.linear import Linear
 from jaxte.sets.resolved import resolved
 
 

@@ -7,31 +7,12 @@ largest value?) and its objects never leave this package: they belong to the thr
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
 
 import islpy as isl
 
-from jaxte.lang.budget import (
-    FEW_OPERATIONS,
-    OPERATIONS,
-    OPERATIONS_OF_A_STEP,
-    QUESTION,
-    allowed,
-    charge,
-    ran_short,
-)
-from jaxte.lang.expr import (
-    FALSE,
-    Axis,
-    Expr,
-    Var,
-    as_expr,
-    call,
-    conjunction,
-)
+from jaxte.lang.expr import FALSE, Axis, Expr, Var, as_expr, call, conjunction
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.limits import CASES
 from jaxte.lang.operators import OR
@@ -41,8 +22,10 @@ from jaxte.sets.differences import Differences, differences
 from jaxte.sets.isl_text import (
     FULL_TEXT,
     SPENT,
+    asked,
     condition_text,
     constraint_expr,
+    context,
     index_text,
     is_decidable,
     pw_aff_expr,
@@ -50,59 +33,6 @@ from jaxte.sets.isl_text import (
 )
 
 Range = tuple[Expr, Expr]
-_Answer = TypeVar("_Answer")
-_local = threading.local()
-_CUT_OFF = (SPENT, "read_from_str")  # what isl says; reading is cut off where it is
-
-
-def context() -> isl.Context:
-    if not hasattr(_local, "context"):
-        _local.context = isl.Context()
-        _local.open = 0
-    return _local.context
-
-
-def left_open() -> int:
-    """How many questions isl has left open so far, because they took too many operations."""
-    return getattr(_local, "open", 0)
-
-
-def _asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) -> _Answer:
-    """The answer to ``question``, or ``otherwise``, what is always safe, where isl takes more operations than one question may, or a ``share`` of them.
-
-    Nearly every question takes few operations, and counts for that; the others count for all that they may take.
-    """
-    own, most, limit = context(), max(1, OPERATIONS // share), FEW_OPERATIONS
-    while True:
-        limit = min(limit, most)
-        steps = QUESTION if limit <= FEW_OPERATIONS else limit // OPERATIONS_OF_A_STEP
-        given = allowed(steps)
-        if given < steps:
-            ran_short(given)
-            break
-        charge(steps)
-        answered, answer = within(own, limit, question)
-        if answered:
-            return answer
-        if limit == most:
-            break
-        limit *= 2
-    _local.open += 1
-    return otherwise
-
-
-def within(context: isl.Context, limit: int, question: Callable[[], _Answer]) -> tuple[bool, Any]:
-    """Whether isl answers ``question`` with ``limit`` operations, and the answer."""
-    context.reset_operations()
-    context.set_max_operations(limit)
-    try:
-        return True, question()
-    except isl.Error as error:
-        if not any(word in str(error) for word in _CUT_OFF):
-            raise
-        return False, None
-    finally:
-        context.set_max_operations(0)
 
 
 class IntegerSet:
@@ -129,7 +59,7 @@ class IntegerSet:
         self._sizes = sizes_of(self._conditions, self.variables)
         self._differences = None if self._sizes else differences(self.variables, self._conditions)
         self._known: isl.Set | None = None
-        self._is_given = _asked(self._is_read, False)
+        self._is_given = asked(self._is_read, False)
 
     def _is_read(self) -> bool:
         """Whether the set is there: as the bounds of differences, which answer most questions, or as isl has it."""
@@ -172,7 +102,7 @@ class IntegerSet:
     def is_empty(self) -> bool:
         """Whether there is no point; False where isl leaves that open."""
         own = self._within()
-        return _asked(lambda: bool(self._set.is_empty()) if own is None else own.is_empty, False)
+        return asked(lambda: bool(self._set.is_empty()) if own is None else own.is_empty, False)
 
     def implies(self, condition: Expr) -> bool:
         """Whether ``condition`` holds at every point; False where it depends on data, or isl leaves it open."""
@@ -180,7 +110,7 @@ class IntegerSet:
             return False
         own = self._within()
         known = None if own is None else own.implies(condition)
-        return _asked(
+        return asked(
             lambda: bool(self._set.is_subset(self._read([condition]))) if known is None else known, False
         )
 
@@ -193,7 +123,7 @@ class IntegerSet:
             everywhere = self._read(self._bounds).project_out(*rest)
             return bool(everywhere.is_subset(self._set.project_out(*rest)))
 
-        return _asked(covered, False)
+        return asked(covered, False)
 
     def shadow(self, leading: Sequence[Expr]) -> Expr | None:
         """A condition on the ``leading`` variables that holds where some point has their values.
@@ -201,7 +131,7 @@ class IntegerSet:
         What their ranges imply is left out, so that it is True where the set covers these. None where isl's answer takes
         more than a few cases to write, or too long to find.
         """
-        return _asked(lambda: self._shadow(leading), None)
+        return asked(lambda: self._shadow(leading), None)
 
     def _shadow(self, leading: Sequence[Expr]) -> Expr | None:
         count = len(leading)
@@ -225,11 +155,11 @@ class IntegerSet:
         """Whether both hold the same points; their variables correspond by position. False where isl leaves it open."""
         own, others = self._within(), other._within()
         known = None if own is None or others is None else own.is_equal(others)
-        return _asked(lambda: bool(self._set.is_equal(other._set)) if known is None else known, False)
+        return asked(lambda: bool(self._set.is_equal(other._set)) if known is None else known, False)
 
     def sample(self, share: int = 1) -> dict[Expr, int] | None:
         """The lexicographically first point (with the values of the sizes there), or None, also where isl leaves it open."""
-        return _asked(lambda: self._sampled(self._set), None, share)
+        return asked(lambda: self._sampled(self._set), None, share)
 
     def _sampled(self, own: isl.Set) -> dict[Expr, int] | None:
         if own.is_empty():
@@ -248,7 +178,7 @@ class IntegerSet:
 
     def last_along(self, variable: Expr) -> dict[Expr, int] | None:
         """The first of the points at which ``variable`` is largest; None where that has no bound, or isl leaves it open."""
-        return _asked(lambda: self._last_along(place_of(variable, self.variables)), None)
+        return asked(lambda: self._last_along(place_of(variable, self.variables)), None)
 
     def _last_along(self, place: int) -> dict[Expr, int] | None:
         if self._sizes:
@@ -284,7 +214,7 @@ class IntegerSet:
         """
         own = self._within()
         known = None if own is None else own.maximum(expr)
-        return _asked(lambda: self._maximum(expr) if known is None else as_expr(known), None)
+        return asked(lambda: self._maximum(expr) if known is None else as_expr(known), None)
 
     def _maximum(self, expr: Expr) -> Expr | None:
         image = self._image(expr)

@@ -1,24 +1,20 @@
-"""Dataflow of programs with loops: which write each read sees, and what was added since, asked of isl.
+"""Dataflow of programs with loops as expressions: what each read sees, piece by piece, and what was added since.
 
-A program is given as accesses: to an array, at index expressions of axes, within conditions, at a time that is a tuple of expressions. A *write*
-replaces what was there; an *addition* (a sum, a product, a maximum) keeps it. For one read isl finds the last write before it, and all additions since.
+What isl finds of a program (:mod:`jaxte.sets.accesses`) is asked here, and written as index expressions and conditions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 
 import islpy as isl
 
-from jaxte.lang.budget import FLOW, Exhausted
-from jaxte.lang.expr import FALSE, ZERO, Axis, Const, Expr, as_expr, call, conjunction
+from jaxte.lang.expr import FALSE, ZERO, Axis, Expr, call, conjunction
 from jaxte.lang.operators import OR
 from jaxte.lang.walk import substitute
-from jaxte.sets.accesses import Access, Accesses, Content, Source, cases, unnamed
+from jaxte.sets.accesses import Access, Content, Dependences, Source, cases, unnamed
 from jaxte.sets.affine import normal
-from jaxte.sets.domain import context, within
 from jaxte.sets.isl_text import aff_expr, constraint_expr, whole
 
 
@@ -32,98 +28,10 @@ class Flow:
     def __init__(
         self, reads: Sequence[Access], writes: Sequence[Access], additions: Sequence[Access]
     ) -> None:
-        self._by_label = {a.label: a for a in (*reads, *writes, *additions)}
-        self._accesses = Accesses([*reads, *writes, *additions])
-        self._added = {a.label for a in additions}
-        self._times: dict[str, list[int | None]] = {}
+        found = Dependences(reads, writes, additions)
+        self._by_label, self._accesses, self._added = found.by_label, found.accesses, found.added
+        self._maps = found.maps
         self._contents: dict[object, list[Content]] = {}
-        info = isl.UnionAccessInfo.from_sink(self._accesses.elements(reads))
-        info = info.set_must_source(self._accesses.elements(writes))
-        schedule = self._accesses.times([*reads, *writes])
-        answered, flow = within(context(), FLOW, lambda: info.set_schedule_map(schedule).compute_flow())
-        if not answered:
-            raise Exhausted
-        self._maps: dict[str, dict[str, isl.Map]] = {a.label: {} for a in reads}
-        found_maps: list[isl.Map] = []
-        flow.get_may_dependence().foreach_map(found_maps.append)
-        for found in found_maps:
-            source, sink = (str(found.get_tuple_name(d)) for d in (isl.dim_type.in_, isl.dim_type.out))
-            self._maps[sink][source] = unnamed(found.reverse().coalesce())
-        for read in reads:
-            own_writes = [w for w in writes if w.array == read.array]
-            if self._at_numbers([read, *own_writes]):
-                self._maps[read.label] = self._last_of(read, own_writes)
-            for addition in (a for a in additions if a.array == read.array):
-                earlier = self._after(read, addition)
-                if not earlier.is_empty():
-                    self._maps[read.label][addition.label] = earlier.coalesce()
-        for own in self._maps.values():
-            self._keep_latest(own)
-
-    def _at_numbers(self, accesses: Sequence[Access]) -> bool:
-        """Whether two of ``accesses`` are in iterations of one loop that are different numbers, by their conditions.
-
-        isl takes such numbers for places in the text, and that one access comes before the other for each iteration of the loops within; so it loses writes.
-        """
-        times = [self._fixed_times(a) for a in accesses]
-        for n, first in enumerate(times):
-            for second in times[:n]:
-                pairs = zip(first, second, strict=True)
-                apart = [d for d, (a, b) in enumerate(pairs) if a is not None and b is not None and a != b]
-                if (
-                    apart and apart[0] % 2 and apart[0] < len(first) - 1
-                ):  # places and counters in turn, and the step
-                    return True
-        return False
-
-    def _fixed_times(self, access: Access) -> list[int | None]:
-        """The numbers in the time of ``access`` that are the same at all points."""
-        if (
-            access.label not in self._times
-            and not access.conditions
-            and all(a.extent is not as_expr(1) for a in access.axes)
-        ):
-            self._times[access.label] = [int(t.value) if isinstance(t, Const) else None for t in access.time]  # type: ignore[arg-type]
-        if access.label not in self._times:
-            hull = isl.Set.from_basic_set(self._accesses.time(access).range().affine_hull())
-            own = [hull.plain_get_val_if_fixed(isl.dim_type.set, n) for n in range(len(access.time))]
-            self._times[access.label] = [None if v.is_nan() else whole(v) for v in own]
-        return self._times[access.label]
-
-    def _last_of(self, read: Access, writes: Sequence[Access]) -> dict[str, isl.Map]:
-        """The write that ``read`` sees, from times: the latest of all that come before it."""
-        before = {w.label: self._after(read, w) for w in writes}
-        times = {w.label: self._accesses.time(w) for w in writes}
-        every = [own.apply_range(times[label]) for label, own in before.items() if not own.is_empty()]
-        if not every:
-            return {}
-        latest = reduce(isl.Map.union, every).lexmax()
-        found = {
-            label: own.intersect(latest.apply_range(times[label].reverse())) for label, own in before.items()
-        }
-        return {label: own.coalesce() for label, own in found.items() if not own.is_empty()}
-
-    def _keep_latest(self, sources: dict[str, isl.Map]) -> None:
-        """Leaves out of the ``sources`` of a read the additions that the write that it sees replaced.
-
-        isl is asked for writes alone: of additions, which it takes for writes that may not happen, it leaves some out that follow the read in the text of a loop.
-        """
-        if len(sources) < 2:
-            return
-        seen = [(self._by_label[label], own) for label, own in sources.items() if label not in self._added]
-        for label in list(sources):
-            source = self._by_label[label]
-            for write, relation in seen if label in self._added else ():
-                replaced = self._after(write, source)
-                if not replaced.is_empty():
-                    sources[label] = sources[label].subtract(relation.apply_range(replaced))
-            if sources[label].is_empty():
-                del sources[label]
-
-    def _after(self, write: Access, source: Access) -> isl.Map:
-        """From the points of ``write`` to those of ``source`` that it replaces: at the same element, earlier."""
-        same = self._accesses.access(write).apply_range(self._accesses.access(source).reverse())
-        return same.intersect(self._accesses.time(write).lex_gt_map(self._accesses.time(source)))
 
     # --- questions
 

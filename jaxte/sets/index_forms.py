@@ -20,7 +20,8 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr, call
 from jaxte.lang.operators import FLOOR_DIVIDE
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes
-from jaxte.sets.affine import Linear, linear
+from jaxte.sets.affine import linear
+from jaxte.sets.linear import Linear
 
 _STRICT = {"less": -1, "less_equal": 0, "greater": -1, "greater_equal": 0}
 AFFINE_COMPARISONS = (*_STRICT, "equal")

@@ -13,10 +13,11 @@ from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call
 from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, MULTIPLY, Op
 from jaxte.lang.walk import postorder, reads_of
-from jaxte.sets.affine import Linear, combined, floor_divide, from_linear, linear, mod, normal
+from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import written_size
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.linear import Linear, combined
 from jaxte.sets.quasi_affine import is_of_sizes
 
 Bounds = Mapping[Expr, tuple[int, int]]

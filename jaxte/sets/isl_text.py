@@ -1,15 +1,26 @@
-"""Index expressions and conditions in the syntax of isl, and whether isl understands them.
+"""Index expressions and conditions in the syntax of isl, whether isl understands them, and questions to it within a budget.
 
 What isl answers as expressions: affine functions with integer divisions, their pieces, and constraints.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any, TypeVar
 
 import islpy as isl
 
+from jaxte.lang.budget import (
+    FEW_OPERATIONS,
+    OPERATIONS,
+    OPERATIONS_OF_A_STEP,
+    QUESTION,
+    allowed,
+    charge,
+    ran_short,
+)
 from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Symbol, Var, as_expr, call
 from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, NOT
@@ -188,7 +199,61 @@ def aff_expr(aff: isl.Aff, nodes: Mapping[str, Expr]) -> Expr:
     for i in range(scaled.dim(isl.dim_type.div)):
         factor = whole(scaled.get_coefficient_val(isl.dim_type.div, i))
         if factor:
-            result = result + factor * aff_expr(
-                scaled.get_div(i), nodes
-            )  # a fraction, whose floor it returns
+            # a fraction, whose floor it returns
+            result = result + factor * aff_expr(scaled.get_div(i), nodes)
     return result if denominator == 1 else result // denominator
+
+
+_Answer = TypeVar("_Answer")
+_local = threading.local()
+_CUT_OFF = (SPENT, "read_from_str")  # what isl says; reading is cut off where it is
+
+
+def context() -> isl.Context:
+    if not hasattr(_local, "context"):
+        _local.context = isl.Context()
+        _local.open = 0
+    return _local.context
+
+
+def left_open() -> int:
+    """How many questions isl has left open so far, because they took too many operations."""
+    return getattr(_local, "open", 0)
+
+
+def asked(question: Callable[[], _Answer], otherwise: _Answer, share: int = 1) -> _Answer:
+    """The answer to ``question``, or ``otherwise``, what is always safe, where isl takes more operations than one question may, or a ``share`` of them.
+
+    Nearly every question takes few operations, and counts for that; the others count for all that they may take.
+    """
+    own, most, limit = context(), max(1, OPERATIONS // share), FEW_OPERATIONS
+    while True:
+        limit = min(limit, most)
+        steps = QUESTION if limit <= FEW_OPERATIONS else limit // OPERATIONS_OF_A_STEP
+        given = allowed(steps)
+        if given < steps:
+            ran_short(given)
+            break
+        charge(steps)
+        answered, answer = within(own, limit, question)
+        if answered:
+            return answer
+        if limit == most:
+            break
+        limit *= 2
+    _local.open += 1
+    return otherwise
+
+
+def within(context: isl.Context, limit: int, question: Callable[[], _Answer]) -> tuple[bool, Any]:
+    """Whether isl answers ``question`` with ``limit`` operations, and the answer."""
+    context.reset_operations()
+    context.set_max_operations(limit)
+    try:
+        return True, question()
+    except isl.Error as error:
+        if not any(word in str(error) for word in _CUT_OFF):
+            raise
+        return False, None
+    finally:
+        context.set_max_operations(0)

@@ -19,9 +19,10 @@ from jaxte.lang.expr import Axis, Call, Expr, call
 from jaxte.lang.limits import CASES, LARGE_TABLE
 from jaxte.lang.operators import AND, COMPARISONS, MAXIMUM, MINIMUM, MOD, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import difference, is_index, linear_or_none, term_of
 from jaxte.sets.intervals import reach
+from jaxte.sets.linear import Linear
 from jaxte.sets.tabulate import tabulated
 
 

@@ -16,10 +16,11 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Scalar, Symbo
 from jaxte.lang.graphs import among
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import postorder
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import limit_of
 from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, reach
+from jaxte.sets.linear import Linear
 from jaxte.tensors.tensor import Compute, Tensor
 
 SUMMATION, CHOICE = 1, 2  # bind less than everything in ``jaxte.lang.scalars.rows``

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Scalar
 from jaxte.lang.scalars.rows import AND, CALL, COMPARE, OR, PRODUCT, SIGN, Form
 from jaxte.lang.scalars.table import TABLE
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.linear import Linear
 from jaxte.show.notation import (
     CHOICE,
     LONGEST,

@@ -18,7 +18,8 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.intervals import axis_bounds
 from jaxte.sets.piecewise_affine import Piece, PiecewiseAffine, piecewise_affine
-from jaxte.tensors.tensor import Compute, Tensor, axis_names_of, new_axes
+from jaxte.tensors.structure import axis_names_of
+from jaxte.tensors.tensor import Compute, Tensor, new_axes
 
 
 class Extended(Compute):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from jaxte.lang.checks import no_attribute
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, TensorLike
-from jaxte.lang.operators import AnnotatedArray
+from jaxte.lang.nodes import AnnotatedArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,12 +18,13 @@ from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Axis, Expr, Read, Var
-from jaxte.lang.operators import AnnotatedArray
+from jaxte.lang.nodes import AnnotatedArray
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
+from jaxte.tensors.elementwise import of_array
 from jaxte.tensors.facts import Fact, Finite, Permutation, SymmetricAdjacency, Within, find, listed
 from jaxte.tensors.shapes import Extent, check_shape, same_extent, shape_text
-from jaxte.tensors.tensor import Placeholder, Tensor, of_array
+from jaxte.tensors.tensor import Tensor
 
 
 @wants_arguments
@@ -179,3 +180,27 @@ def constant(array: Numbers, name: str = "constant", dtype: DtypeLike | None = N
         y[i] = sum(G[k] * X[i + k] for k in [0, 3))
     """
     return of_array(array, one_of_type(name, str, "the name of a te.constant", "a string"), dtype)
+
+
+class Placeholder(Tensor):
+    """An input of a graph."""
+
+    __slots__ = ()
+
+
+class Head(Placeholder):
+    """What flows back into an output: where that is a loss, the number 1, which is known when the program is compiled."""
+
+    __slots__ = ()
+
+
+class ResidualHead(Head):
+    """What flows back into a residual that conditions on data leave elements out of: zero at these, whatever the residual is there."""
+
+    __slots__ = ()
+
+
+class Residual(Placeholder):
+    """What another program computed, or the tangent of that, where it may be infinite or NaN although the inputs of that program are finite."""
+
+    __slots__ = ()

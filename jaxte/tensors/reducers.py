@@ -8,23 +8,9 @@ from __future__ import annotations
 from functools import cache
 
 from jaxte.lang import dtypes
+from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, Reducer, Symbol, as_expr, call, cast
-from jaxte.lang.operators import (
-    ADD,
-    AND,
-    EQUAL,
-    GREATER,
-    LESS,
-    MAXIMUM,
-    MINIMUM,
-    MULTIPLY,
-    NOT,
-    NOT_EQUAL,
-    OR,
-    SELECT,
-    SUBTRACT,
-)
 from jaxte.lang.walk import postorder, rewrite, substitute
 from jaxte.tensors.shapes import MAX_EXTENT
 
@@ -53,13 +39,13 @@ def builtin_reducer(name: str, dtype: str, ties: str = "even") -> Reducer:
         case "prod":
             result, identity = x * y, number_of(1, dtype)
         case "max":
-            result, identity = call(MAXIMUM, x, y), _limit(dtype, largest=False)
+            result, identity = call(ops.MAXIMUM, x, y), _limit(dtype, largest=False)
         case "min":
-            result, identity = call(MINIMUM, x, y), _limit(dtype, largest=True)
+            result, identity = call(ops.MINIMUM, x, y), _limit(dtype, largest=True)
         case "any":
-            result, identity = call(OR, x, y), as_expr(False)
+            result, identity = call(ops.OR, x, y), as_expr(False)
         case _:
-            result, identity = call(AND, x, y), as_expr(True)
+            result, identity = call(ops.AND, x, y), as_expr(True)
     return Reducer(name, name, ties, (x,), (y,), (result,), (identity,))
 
 
@@ -74,14 +60,14 @@ def number_of(value: int, dtype: str) -> Const:
 def arg_reducer(name: str, dtype: str) -> Reducer:
     """Position and value; of equal values the first position wins, NaN wins over numbers, as in ``jnp.argmax``."""
     i, x, j, y = Symbol("i", "int32"), Symbol("x", dtype), Symbol("j", "int32"), Symbol("y", dtype)
-    better = call(GREATER if name == "argmax" else LESS, y, x)
-    level = call(EQUAL, x, y)
+    better = call(ops.GREATER if name == "argmax" else ops.LESS, y, x)
+    level = call(ops.EQUAL, x, y)
     if dtypes.is_inexact(dtype):
-        x_nan, y_nan = call(NOT_EQUAL, x, x), call(NOT_EQUAL, y, y)
-        better = call(OR, better, call(AND, y_nan, call(NOT, x_nan)))
-        level = call(OR, level, call(AND, x_nan, y_nan))
-    taken = call(OR, better, call(AND, level, call(LESS, j, i)))
-    results = (call(SELECT, taken, j, i), call(SELECT, taken, y, x))
+        x_nan, y_nan = call(ops.NOT_EQUAL, x, x), call(ops.NOT_EQUAL, y, y)
+        better = call(ops.OR, better, call(ops.AND, y_nan, call(ops.NOT, x_nan)))
+        level = call(ops.OR, level, call(ops.AND, x_nan, y_nan))
+    taken = call(ops.OR, better, call(ops.AND, level, call(ops.LESS, j, i)))
+    results = (call(ops.SELECT, taken, j, i), call(ops.SELECT, taken, y, x))
     identity = (Const(MAX_EXTENT, "int32"), _limit(dtype, largest=name == "argmin"))
     return Reducer(name, name, "first", (i, x), (j, y), results, identity)
 
@@ -134,7 +120,7 @@ def in_wide(node: Reduce) -> Reduce:
 def wide_recurrence(reducer: Reducer) -> Reducer:
     """``reducer`` on wider numbers where it adds or multiplies: a cumulative reduction rounds at each step what it has so far."""
     computes = any(
-        isinstance(n, Call) and n.op in (ADD, SUBTRACT, MULTIPLY) and n.dtype in NARROW
+        isinstance(n, Call) and n.op in (ops.ADD, ops.SUBTRACT, ops.MULTIPLY) and n.dtype in NARROW
         for n in postorder(*reducer.results)
     )
     if not computes:

@@ -20,7 +20,8 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, NOT_EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.sets.linear import Linear
 from jaxte.tensors.reducers import arg_reducer, builtin_reducer
 from jaxte.tensors.shapes import MAX_EXTENT, Extent
 from jaxte.tensors.tensor import Tensor

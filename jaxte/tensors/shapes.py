@@ -107,3 +107,8 @@ def broadcast_shapes(shapes: Sequence[Shape], what: str) -> Shape:
 
 def same_extent(a: Extent, b: Extent) -> bool:
     return as_expr(a) is as_expr(b)
+
+
+def inserted(items: Sequence[Any], position: int, item: Any) -> tuple[Any, ...]:
+    """``items`` with ``item`` among them, at ``position``."""
+    return (*items[:position], item, *items[position:])

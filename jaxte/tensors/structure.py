@@ -258,3 +258,12 @@ def mark_parts(tensor: Compute, old: Expr, new: Expr) -> None:
     for part in order:
         if isinstance(part, Compute) and part not in known and part.part_of == part.name:
             part.as_part_of(tensor.part_of)
+
+
+def axis_names_of(tensor: Tensor) -> list[str]:
+    """The names of the axes of a definition; i0, i1, ... of other tensors."""
+    return (
+        [a.name for a in tensor.axes]
+        if isinstance(tensor, Compute)
+        else [f"i{n}" for n in range(tensor.ndim)]
+    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,15 +12,13 @@ import numpy as np
 from jaxte.lang import dtypes
 from jaxte.lang.checks import counted, for_users
 from jaxte.lang.errors import DefinitionError, IndexExpressionError, ShapeError, TruthValueError, nearest
-from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
+from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import ordered
-from jaxte.lang.limits import MOST_PARTS
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.text import definition_text, text
-from jaxte.lang.walk import reads_of
+from jaxte.lang.walk import reads_of, substitute
 from jaxte.tensors.facts import Fact
-from jaxte.tensors.numbers import DEFAULTS, chosen, default_dtype, of_dtype, values_of
-from jaxte.tensors.shapes import Shape, as_extent, broadcast_shapes, same_extent, shape_text
+from jaxte.tensors.shapes import Shape, as_extent, shape_text
 
 made_within: ContextVar[tuple[list[Tensor], ...]] = ContextVar("made_within", default=())
 """The lists of the regions under way, to which each tensor that is defined is added."""
@@ -34,6 +31,13 @@ _OPERATORS = {
     "ravel": "flatten",
     "var": "variance",
 }
+_operate: Callable[[Op, Sequence[Any]], Any]
+
+
+def operate_with(elementwise: Callable[[Op, Sequence[Any]], Any]) -> None:
+    """Lets the operators of whole tensors make what ``elementwise`` does, which broadcasts them."""
+    global _operate
+    _operate = elementwise
 
 
 _FIXED = {"shape": "te.ops.reshape(x, shape)", "dtype": 'te.ops.cast(x, "float32")'}
@@ -158,7 +162,7 @@ class Tensor(Operand[Any, "Tensor"]):
         raise TruthValueError(f"the tensor `{self!r}`")
 
     def _apply(self, op: Op, args: tuple[Any, ...]) -> Any:
-        return elementwise(op, args)
+        return _operate(op, args)
 
     def __copy__(self) -> Tensor:
         return self
@@ -176,7 +180,11 @@ class Tensor(Operand[Any, "Tensor"]):
         state = {slot: getattr(self, slot) for slot in slots}
         if isinstance(self, Compute):
             state["_inputs"] = None
-        return _blank, (type(self), self.name, self.shape, self.dtype), (_ancestors(self), state)
+        return (
+            _blank,
+            (type(self), self.name, self.shape, self.dtype),
+            (ordered(self.inputs, lambda node: node.inputs), state),
+        )
 
     def __setstate__(self, pickled: tuple[Any, dict[str, Any]]) -> None:
         for slot, value in pickled[1].items():
@@ -190,30 +198,6 @@ for _name, _method in list(vars(Operand).items()):
     # operators of whole tensors stand in the code of users alone, unlike those of expressions
     if isinstance(_method, FunctionType) and _name.startswith("__") and _name not in vars(Tensor):
         setattr(Tensor, _name, for_users(_method))
-
-
-class Placeholder(Tensor):
-    """An input of a graph."""
-
-    __slots__ = ()
-
-
-class Head(Placeholder):
-    """What flows back into an output: where that is a loss, the number 1, which is known when the program is compiled."""
-
-    __slots__ = ()
-
-
-class ResidualHead(Head):
-    """What flows back into a residual that conditions on data leave elements out of: zero at these, whatever the residual is there."""
-
-    __slots__ = ()
-
-
-class Residual(Placeholder):
-    """What another program computed, or the tangent of that, where it may be infinite or NaN although the inputs of that program are finite."""
-
-    __slots__ = ()
 
 
 class Compute(Tensor):
@@ -241,6 +225,10 @@ class Compute(Tensor):
         if self._inputs is None:
             self._inputs = tuple(dict.fromkeys([read.tensor for read in reads_of(self.body)]))
         return self._inputs
+
+    def element(self, indices: Iterable[Expr]) -> Expr:
+        """What the element at ``indices`` is, in place of a read of it."""
+        return substitute(self.body, dict(zip(self.axes, indices, strict=True)))
 
     def over(self, axes: Sequence[Axis], body: Expr) -> Compute:
         """A tensor of the same name and kind with another definition."""
@@ -308,11 +296,6 @@ def _blank(kind: type[Tensor], name: str, shape: Shape, dtype: str) -> Tensor:
     return made
 
 
-def _ancestors(tensor: Tensor) -> list[Tensor]:
-    """All that ``tensor`` is computed from, each after what itself is computed from."""
-    return ordered(tensor.inputs, lambda node: node.inputs)
-
-
 def _index_text(index: Any) -> str:
     """An index as it is written."""
     if isinstance(index, slice):
@@ -327,107 +310,7 @@ def new_axes(shape: Shape, names: Sequence[str] | None = None) -> tuple[Axis, ..
     return tuple(Axis(name, 0, extent) for name, extent in zip(names, shape, strict=True))
 
 
-def axis_names_of(tensor: Tensor) -> list[str]:
-    """The names of the axes of a definition; i0, i1, ... of other tensors."""
-    return (
-        [a.name for a in tensor.axes]
-        if isinstance(tensor, Compute)
-        else [f"i{n}" for n in range(tensor.ndim)]
-    )
-
-
-def copy_of(tensor: Tensor, name: str) -> Compute:
-    """A definition with the elements of ``tensor``."""
-    axes = new_axes(tensor.shape)
-    return Compute(name, axes, Read(tensor, axes))
-
-
-def elementwise(op: Op, args: Sequence[Any]) -> Compute | Expr:
-    """``op`` on whole Tensors and scalars, broadcast as NumPy broadcasts; beside elements of a body, on what Tensors without axes hold."""
-    elements = [a for a in args if isinstance(a, Expr) and a.free]
-    if elements:
-        return call(op, *(_element(a, elements[0]) for a in args))
-    beside = next(a for a in args if isinstance(a, Tensor))
-    operands = [_operand(a, beside) for a in args]
-    shapes = [a.shape for a in operands if isinstance(a, Tensor)]
-    names = " and ".join(a.name for a in operands if isinstance(a, Tensor))
-    shape = broadcast_shapes(shapes, f"{op.name} of {names}")
-    axes = new_axes(shape)
-    elements = [_broadcast_read(a, axes) if isinstance(a, Tensor) else a for a in operands]
-    return Compute(op.name, axes, call(op, *elements))
-
-
-def _element(value: Any, beside: Expr) -> Any:
-    """An operand of an operation with the element ``beside``."""
-    if isinstance(value, Tensor) and value.shape:
-        axes = ", ".join("ijklmnop"[: value.ndim])
-        raise DefinitionError(
-            f"`{beside!r}` is one element, and {value.name} {shape_text(value.shape)} a whole tensor; read an element of it too, as in {value.name}[{axes}]"
-        )
-    return value[()] if isinstance(value, Tensor) else value
-
-
-def _operand(value: Any, beside: Tensor) -> Tensor | Expr:
-    """An operand of an operation with ``beside``: arrays are constants, which promote as in JAX; lists do as their numbers would."""
-    if isinstance(value, Tensor):
-        return value
-    if not isinstance(value, (list, tuple)) and not getattr(value, "shape", ()):
-        return as_expr(value)
-    values = values_of(value, "constant")
-    kind = dtypes.dtype_name(values.dtype)
-    if isinstance(value, (list, tuple)):
-        own = (DEFAULTS.get(kind, kind), kind in DEFAULTS)
-        return of_array(values, "constant", dtypes.promote([(beside.dtype, False), own])[0])
-    return of_array(values, "constant", kind if beside.dtype in DEFAULTS else None)
-
-
 # --- arrays of numbers
 
 
-def of_array(array: Any, name: str, dtype: Any = None) -> Tensor:
-    """See :func:`jaxte.tensors.inputs.constant`."""
-    values = values_of(array, name)
-    own = dtypes.dtype_name(values.dtype)
-    kind = default_dtype(own) if dtype is None else dtypes.dtype_name(dtype)
-    values = of_dtype(values, kind, name)
-    # Elements that the emitted code writes out.
-    if values.size > MOST_PARTS:
-        held = _Held(_Array(values))
-        return Extern(name, values.shape, kind, held.fn, (), 0, held)
-    axes = new_axes(values.shape)
-    return Compute(name, axes, chosen(values, axes, kind))
-
-
-@dataclass(frozen=True, eq=False)
-class _Array:
-    """A function of nothing, which returns the array."""
-
-    values: np.ndarray
-
-    def __call__(self) -> tuple[np.ndarray]:
-        return (self.values,)
-
-
-@dataclass(frozen=True, eq=False)
-class _Held:
-    """The call of that function: the same for every element of a batch, with nothing to differentiate."""
-
-    fn: _Array
-    in_forward_pass: bool = False
-
-    def moved(self, mapped: Sequence[int | None] | None, extent: Any) -> _Held:
-        return self
-
-    def adjoint(self, output: Extern, head: Tensor) -> list[Extern | None]:
-        return []
-
-
 # --- the graph
-
-
-def _broadcast_read(tensor: Tensor, axes: Sequence[Axis]) -> Read:
-    trailing = axes[len(axes) - tensor.ndim :]
-    own: list[Expr] = []
-    for axis, extent in zip(trailing, tensor.shape, strict=True):
-        own.append(as_expr(0) if same_extent(extent, 1) and axis.hi is not as_expr(1) else axis)
-    return Read(tensor, own)

@@ -13,10 +13,10 @@ from jaxte.lang.graphs import among
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
-from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.inputs import Placeholder, placeholder
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 from tests.numeric import numeric_adjoint
 
 CASES = {}

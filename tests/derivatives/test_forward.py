@@ -9,8 +9,8 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.graphs import among
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder
 from tests.derivatives.test_adjoint_values import CASES
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.jaxpr.gains import sums
+from jaxte.frontends.jaxpr.gains import shifts
 from jaxte.frontends.jaxpr.plan import plan as planning
 from jaxte.frontends.jaxpr.plan.plan import Planner
 from jaxte.frontends.jaxpr.plan.regions import cut
-from jaxte.lower.program import plan as lowering
+from jaxte.lower.program import part as lowering
 
 
 def blurred(x: Any, w: Any) -> Any:
@@ -77,8 +77,8 @@ def test_layers_that_differ_have_codes_of_their_own(rng: np.random.Generator) ->
 
 def test_slices_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    original = sums._meet
-    monkeypatch.setattr(sums, "_meet", lambda *a: asked.append(1) or original(*a))
+    original = shifts._meet
+    monkeypatch.setattr(shifts, "_meet", lambda *a: asked.append(1) or original(*a))
 
     def recurrence(w: Any, x: Any) -> Any:
         h = jnp.zeros(32)

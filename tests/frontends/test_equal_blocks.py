@@ -11,10 +11,9 @@ import pytest
 
 import jaxte as te
 from jaxte.frontends.jaxpr.equations import stands
-from jaxte.frontends.jaxpr.equations.blocks import repeated_blocks
-from jaxte.frontends.jaxpr.equations.called import as_calls
+from jaxte.frontends.jaxpr.equations.called import as_calls, repeated_blocks
 from jaxte.frontends.jaxpr.equations.stands import as_they_stand
-from jaxte.frontends.jaxpr.guards import harmless
+from jaxte.frontends.jaxpr.guards import slopes
 
 STEPS = 12
 
@@ -78,8 +77,8 @@ def test_gradients(f, rng, monkeypatch):
 
 def test_rules_of_equal_guards_are_followed_once(monkeypatch):
     followed = []
-    own = harmless.filled
-    monkeypatch.setattr(harmless, "filled", lambda *a: followed.append(1) or own(*a))
+    own = slopes.filled
+    monkeypatch.setattr(slopes, "filled", lambda *a: followed.append(1) or own(*a))
     jax.make_jaxpr(te.grad(norms, (0, 1)))(jnp.ones(5), jnp.ones(5))
     assert 0 < len(followed) <= 8
 

@@ -10,7 +10,7 @@ from jax import lax
 
 import jaxte as te
 from jaxte.frontends.jaxpr.loops.budget import slots_for
-from jaxte.lower.arrays.binomial import computed_again
+from jaxte.lower.recurrences.replays import computed_again
 from tests.agreement import QUICKEST
 
 STATE = 8 * 8 * 4  # bytes, in single precision

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.jaxpr.narrow.rows import shape_of, taken, united
+from jaxte.frontends.jaxpr.narrow.boxes import shape_of, taken, united
 from tests.xla_counts import Fused
 
 

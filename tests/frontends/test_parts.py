@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.jaxpr.gains.known_matrices import band_of
+from jaxte.frontends.jaxpr.gains.parts import band_of
 from tests.xla_counts import Fused
 
 A, B, SQUARE = (40, 33), (33, 50), (40, 40)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder
 
 
 class Choice(enum.IntEnum):

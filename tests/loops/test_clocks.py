@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.loops import clocks, flows
+from jaxte.frontends.loops import edges, flows
 from jaxte.sets.domain import IntegerSet
 from npbench.applications import ludcmp
 from npbench.kernels import nussinov
@@ -49,7 +49,7 @@ def test_what_readings_have_in_common_is_asked_once(monkeypatch, fn, shape, sets
             asked["maxima"] += 1
             return super().maximum(expr)
 
-    monkeypatch.setattr(clocks, "IntegerSet", Counted)
+    monkeypatch.setattr(edges, "IntegerSet", Counted)
     te.loops(fn).builder(te.placeholder(shape, name="x", dtype="float64"))
     assert 0 < asked["sets"] <= sets and 0 < asked["maxima"] <= maxima
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.sets import flow
+from jaxte.sets import accesses
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -146,7 +146,7 @@ def test_dataflow_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch
             s[i] = s[i - 1] + x[i]
         return s
 
-    monkeypatch.setattr(flow, "FLOW", 100)
+    monkeypatch.setattr(accesses, "FLOW", 100)
     with pytest.raises(te.DefinitionError, match="sums: which write each of its 2 reads sees takes too long"):
         sums(np.ones(5))
 

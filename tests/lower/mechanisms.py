@@ -16,7 +16,7 @@ from jaxte.autodiff.rules import extrema
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.band.spec import BandSpec
 from jaxte.lower.rewrites import hoist
-from jaxte.lower.rules import einsum_operands, form_table
+from jaxte.lower.rules import form_table, operand_order
 from jaxte.lower.tiles import carried_sums
 from jaxte.lower.tiles.slices import NoBlock
 from jaxte.lower.views import one_axis
@@ -317,7 +317,7 @@ MECHANISMS = (
     Mechanism(
         "order of operands",
         "temporaries",
-        _replaced(einsum_operands, "_summed_first", lambda *args: None),
+        _replaced(operand_order, "_summed_first", lambda *args: None),
         (
             Sample(sums.pooled, ((24, 30, 48), (24, 30)), 3),
             Sample(sums.moments, ((9, 10, 11, 40), (9, 10, 11)), 3),

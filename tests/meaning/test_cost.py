@@ -8,8 +8,8 @@ from jaxte.lang.errors import ArgumentError, DefinitionError, ShapeError
 from jaxte.lang.expr import Expr, as_expr, call
 from jaxte.lang.operators import SELECT, Op
 from jaxte.meaning.cost import Cost, cost
-from jaxte.tensors.composed import comm_reducer
 from jaxte.tensors.compute import compute
+from jaxte.tensors.custom_reductions import comm_reducer
 from jaxte.tensors.inputs import placeholder, var
 from jaxte.tensors.reductions import max as te_max
 from jaxte.tensors.reductions import prod, reduce_axis

@@ -14,11 +14,11 @@ from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import TRUE, Axis, Reduce
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors import reducers, reductions
-from jaxte.tensors.composed import comm_reducer
 from jaxte.tensors.compute import compute
-from jaxte.tensors.inputs import placeholder, var
+from jaxte.tensors.custom_reductions import comm_reducer
+from jaxte.tensors.inputs import Placeholder, placeholder, var
 from jaxte.tensors.reductions import argmax, argmin, reduce_axis
-from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 total = reductions.sum
 interpreter = importlib.import_module(

@@ -8,7 +8,7 @@ import pytest
 import jaxte as te
 from jaxte.lang import budget
 from jaxte.lang.budget import SOLVING, Budget, Exhausted
-from jaxte.sets import domain
+from jaxte.sets import domain, isl_text
 from jaxte.sets.solving import pinning, smallest_box
 from jaxte.sets.solving.solve import _solved
 from jaxte.tensors.bodies.contexts import guards_of
@@ -56,7 +56,7 @@ DEFINITIONS = {
 @pytest.fixture
 def nothing_answered(monkeypatch):
     """isl may take one operation and the solver visit one node: every answer is that of a spent budget."""
-    monkeypatch.setattr(domain, "OPERATIONS", 1)
+    monkeypatch.setattr(isl_text, "OPERATIONS", 1)
     monkeypatch.setattr(smallest_box, "SOLVING", 1)
     _solved.cache_clear()
     yield
@@ -284,7 +284,7 @@ def test_an_answer_that_is_cut_off_while_its_numbers_are_written_is_left_open() 
     i, j = te.reduce_axis((0, 40), "i"), te.reduce_axis((0, 40), "j")
     points = domain.IntegerSet([i, j], [2 * i + 3 * j >= 20, i <= 3 * j, j <= 5 * i])
     answers = [
-        domain.within(domain.context(), limit, lambda: points._shadow([i])) for limit in range(1, 2000, 5)
+        isl_text.within(isl_text.context(), limit, lambda: points._shadow([i])) for limit in range(1, 2000, 5)
     ]
     assert not answers[0][0] and answers[-1][0]
     assert [answered for answered, _ in answers] == sorted(answered for answered, _ in answers)

@@ -9,7 +9,7 @@ import jaxte as te
 from jaxte.lang.expr import Axis, Expr
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.digits import are_digits, at_digits, number_of, weights_of
-from jaxte.tensors.tensor import Placeholder
+from jaxte.tensors.inputs import Placeholder
 
 
 def axis(extent: int = 96) -> Axis:

@@ -16,8 +16,8 @@ from jaxte.lang.text import text
 from jaxte.show.printing import Code, definitions, formula, highlighted, html, latex
 from jaxte.show.tex import broken, width
 from jaxte.tensors.bodies.open_ranges import axis
-from jaxte.tensors.composed import comm_reducer
 from jaxte.tensors.compute import compute
+from jaxte.tensors.custom_reductions import comm_reducer
 from jaxte.tensors.inputs import placeholder, var
 from jaxte.tensors.reductions import argmax, prod, reduce_axis
 from jaxte.tensors.reductions import max as te_max

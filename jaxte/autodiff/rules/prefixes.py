@@ -17,7 +17,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from jaxte.autodiff.terms.guards import guard, is_one, is_zero, plus, times
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.simplify import is_one, plus, times
+from jaxte.autodiff.terms.guards import guard
 from jaxte.lang.expr import (
     ZERO,
     Axis,
@@ -39,6 +41,7 @@ from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.solving.elimination import mentions
 from jaxte.tensors.reducers import builtin_reducer
+from jaxte.tensors.shapes import inserted
 from jaxte.tensors.tensor import Compute
 
 
@@ -157,11 +160,6 @@ class Recurrence:
         return self.at + 1 if self.backward else self.at - 1
 
 
-def with_position(outer: Sequence[T], place: int, position: T) -> tuple[T, ...]:
-    """``outer`` with ``position`` among them."""
-    return (*outer[:place], position, *outer[place:])
-
-
 def solve(recurrence: Recurrence, wanted: Iterable[int]) -> dict[int, Compute]:
     """The ``wanted`` states as tensors over the outer axes and the position; those that are zero are not there."""
     solved: dict[int, Compute] = {}
@@ -194,9 +192,7 @@ def _offset(recurrence: Recurrence, state: int, solved: dict[int, Compute]) -> E
     """The offset of ``state`` with what the states that are solved already add to it."""
     total = recurrence.offsets[state]
     for other, tensor in solved.items():
-        value = Read(
-            tensor, with_position(list[Expr](recurrence.outer), recurrence.place, recurrence.neighbour)
-        )
+        value = Read(tensor, inserted(list[Expr](recurrence.outer), recurrence.place, recurrence.neighbour))
         share = times(value, recurrence.slopes[state][other])
         if not is_zero(share):
             total = plus(total, guard(recurrence.has_neighbour, share))
@@ -237,7 +233,7 @@ def _tensor(recurrence: Recurrence, body: Callable[[Axis], Expr]) -> Compute:
     value = substitute(body(here), table)
     if value.weak or value.dtype != recurrence.dtype:
         value = cast(value, recurrence.dtype)
-    return Compute(recurrence.name, with_position(outer, recurrence.place, here), value)
+    return Compute(recurrence.name, inserted(outer, recurrence.place, here), value)
 
 
 def _maps(arity: int, dtype: str, backward: bool) -> Reducer:

@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from jaxte.algebra.simplify import plus, times
 from jaxte.autodiff.rules.extrema import extremum_adjoint
 from jaxte.autodiff.rules.prefixes import Prefix, as_prefix
 from jaxte.autodiff.rules.scans import scan_contributions
 from jaxte.autodiff.terms.beside import beside
-from jaxte.autodiff.terms.guards import guard, plus, through_guards, times
+from jaxte.autodiff.terms.guards import guard, through_guards
 from jaxte.autodiff.terms.places import deskewed, fresh, points_of
 from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.lang import dtypes

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from jaxte.algebra.simplify import collect
-from jaxte.autodiff.rules.prefixes import Prefix, Recurrence, solve, with_position
-from jaxte.autodiff.terms.guards import is_zero, plus, times
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.simplify import collect, plus, times
+from jaxte.autodiff.rules.prefixes import Prefix, Recurrence, solve
 from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import (
@@ -36,6 +36,7 @@ from jaxte.lang.graphs import among, place_of
 from jaxte.lang.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
 from jaxte.sets.affine import from_linear, linear, normal
+from jaxte.tensors.shapes import inserted
 from jaxte.tensors.tensor import Compute
 
 Value = Callable[[Expr], Expr]  # an element of a sequence at a position
@@ -96,7 +97,7 @@ def states_of(tensor: Compute, scan: Prefix, outer: Sequence[Axis]) -> list[Comp
         exprs = [substitute(e, table) for e in scan.node.exprs]
         where = call_and(scan.step <= last, substitute(scan.node.where, table))
         node = Reduce(scan.node.reducer, exprs, (scan.step,), where, position)
-        own = with_position(axes, place_of(scan.moving, tensor.axes), last)
+        own = inserted(axes, place_of(scan.moving, tensor.axes), last)
         states.append(Compute(f"state_{tensor.name}", own, node))
     return states
 

@@ -12,7 +12,6 @@ from operator import attrgetter
 from jaxte.algebra.data import Points
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.sums import signed_terms
-from jaxte.autodiff.rules.left_out import conditions_in
 from jaxte.autodiff.rules.prefixes import own_axes
 from jaxte.autodiff.rules.reductions import reduction_contributions
 from jaxte.autodiff.terms.guards import guard
@@ -24,10 +23,11 @@ from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, c
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, NONZERO, POWER, SELECT
 from jaxte.lang.scalars.table import TABLE, may_blow_up
-from jaxte.lang.walk import nodes_outside, postorder, reads_of, substitute
+from jaxte.lang.walk import conditions_in, nodes_outside, postorder, reads_of, substitute
 from jaxte.sets.isl_text import is_decidable
+from jaxte.tensors.inputs import ResidualHead
 from jaxte.tensors.structure import PartialSum
-from jaxte.tensors.tensor import Compute, ResidualHead, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 # Operations of a guarded head that is put in place: the guard of an extremum with its ties takes six.
 _MOST_IN_PLACE = 12
@@ -141,7 +141,7 @@ def moved_into(tangent: Tensor, read: Read, at: Sequence[Expr], reader: Tensor) 
     may_blow_up = _may_blow_up(reader) or _may_be_spoilt(reader)
     guarded = may_blow_up and has_data_guard(tangent.body) and not _has_sum(tangent.body)
     if _is_trivial(tangent.body) or (guarded and _is_short(tangent.body)):
-        return substitute(tangent.body, dict(zip(tangent.axes, at, strict=True)))
+        return tangent.element(at)
     masked = guarded or (may_blow_up and any(map(_is_masked, (tangent, read.tensor))))
     return guard(call(NONZERO, element, 0), element) if masked else element
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from jaxte.algebra.data_conditions import data_limits
-from jaxte.algebra.simplify import collect
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.simplify import collect, plus, times
 from jaxte.autodiff.rules.prefixes import Prefix, Recurrence, solve
 from jaxte.autodiff.rules.readers import free_of_guards, guarded_by_sums
 from jaxte.autodiff.rules.reductions import reduction_contributions, scan_of
@@ -30,7 +31,7 @@ from jaxte.autodiff.rules.scans import (
     values_of,
 )
 from jaxte.autodiff.rules.seeds import moved_into
-from jaxte.autodiff.terms.guards import guard, is_zero, plus, times
+from jaxte.autodiff.terms.guards import guard
 from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.autodiff.terms.zeros import sum_over
 from jaxte.lang import dtypes

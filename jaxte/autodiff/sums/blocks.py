@@ -24,7 +24,8 @@ from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended, piecewise_indices, with_copies
 from jaxte.tensors.reducers import builtin_reducer, number_of
 from jaxte.tensors.shapes import Extent
-from jaxte.tensors.tensor import Compute, Extern, Tensor, axis_names_of, new_axes
+from jaxte.tensors.structure import axis_names_of
+from jaxte.tensors.tensor import Compute, Extern, Tensor, new_axes
 
 Way = Callable[[Contribution, Sequence[Axis]], list[Expr]]
 

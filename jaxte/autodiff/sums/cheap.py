@@ -19,10 +19,10 @@ from fractions import Fraction
 from math import prod
 
 from jaxte.algebra.polynomial import TooLarge, Whole, added, scaled
+from jaxte.algebra.product import is_zero
 from jaxte.algebra.simplify import collect
 from jaxte.autodiff.rules.prefixes import as_prefix
 from jaxte.autodiff.rules.seeds import Adjoint
-from jaxte.autodiff.terms.guards import is_zero
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import has_many_cases, is_left_open, summands
@@ -74,7 +74,7 @@ def merge(
 
 def _element(part: Tensor, axes: Sequence[Axis], inline: bool) -> Expr:
     if inline and isinstance(part, Compute):
-        return substitute(part.body, dict(zip(part.axes, axes, strict=True)))
+        return part.element(axes)
     return Read(part, axes)
 
 

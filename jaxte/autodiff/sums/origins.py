@@ -16,7 +16,6 @@ from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.rules.tangents import push_forward
 from jaxte.lang.expr import cast
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import substitute
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -117,9 +116,8 @@ def _stands_for(head: Tensor, inner: Tensor, adjoint: Adjoint, reach: _Reach) ->
     """Whether the body of ``head``, which may stand in the place of its elements, reads ``inner`` itself or through what it is computed in."""
     if among(inner, head.inputs):
         return True
-    if not among(
-        head, adjoint.inputs
-    ):  # its body stands there, and what that reads is no part of the adjoint
+    # its body stands there, and what that reads is no part of the adjoint
+    if not among(head, adjoint.inputs):
         return any(reach.reaches(t, [inner]) for t in head.inputs)
     return isinstance(head, Adjoint) and any(among(inner, t.inputs) for t in reach.between(head, [inner]))
 
@@ -161,5 +159,5 @@ def of_adjoint(adjoint: Tensor, head: Tensor, tangent: Tensor) -> Compute:
         if o.head is head
     ]
     axes = parts[0].axes
-    body = collect([substitute(t.body, dict(zip(t.axes, axes, strict=True))) for t in parts])
+    body = collect([t.element(axes) for t in parts])
     return Compute(f"d{head.name}", axes, body if not body.weak else cast(body, head.dtype))

@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from jaxte.algebra.product import product_of
-from jaxte.algebra.simplify import collect
+from jaxte.algebra.simplify import collect, negate, plus
 from jaxte.algebra.sums import signed_terms
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.autodiff.sums.blocks import contributions_to, target_axes
 from jaxte.autodiff.sums.cheap import typed
-from jaxte.autodiff.terms.guards import negate, plus
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call

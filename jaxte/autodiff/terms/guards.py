@@ -6,39 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, reduce
 from typing import TypeGuard
 
-from jaxte.algebra.simplify import added
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.simplify import plus, times
 from jaxte.lang import dtypes
+from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, Call, Const, Expr, call, cast
 from jaxte.lang.graphs import ordered
 from jaxte.lang.limits import CASES, LEVELS, MOST_PARTS
-from jaxte.lang.operators import (
-    ADD,
-    DIVIDE,
-    EQUAL,
-    GREATER,
-    GREATER_EQUAL,
-    LESS,
-    LESS_EQUAL,
-    MULTIPLY,
-    NEGATIVE,
-    OR,
-    SELECT,
-)
 from jaxte.lang.walk import postorder
 from jaxte.sets.isl_text import is_decidable
-from jaxte.sets.one_axis import Values, condition_of, values_beside, values_of
+from jaxte.sets.resolved import Values, condition_of, values_beside, values_of
 
-_WITH_EQUAL = {LESS: LESS_EQUAL, GREATER: GREATER_EQUAL}
-
-
+_WITH_EQUAL = {ops.LESS: ops.LESS_EQUAL, ops.GREATER: ops.GREATER_EQUAL}
 _NOTHING, _ALL = Const(0.0), Const(1.0)
-_CARRY_GUARDS = (
-    SELECT,
-    ADD,
-    MULTIPLY,
-    NEGATIVE,
-    DIVIDE,
-)  # are nothing where what they are made of is, as casts are
+# are nothing where what they are made of is, as casts are
+_CARRY_GUARDS = (ops.SELECT, ops.ADD, ops.MULTIPLY, ops.NEGATIVE, ops.DIVIDE)
 
 
 def through_guards(g: Expr, rule: Callable[[Expr], Expr | None], keeps_zero: bool = False) -> Expr | None:
@@ -63,8 +45,8 @@ def _leaves(g: Expr) -> int:
             return ()
         if node.op.name == "cast":
             return node.args
-        if node.op in (SELECT, ADD):
-            return node.args[1:] if node.op is SELECT else node.args
+        if node.op in (ops.SELECT, ops.ADD):
+            return node.args[1:] if node.op is ops.SELECT else node.args
         multiple = multiple_of_guard(node)
         return () if multiple is None else multiple[1:]
 
@@ -77,16 +59,16 @@ def _through(g: Expr, rule: Callable[[Expr], Expr | None], depth: int) -> Expr |
     if is_zero(g):
         return None
     if depth < LEVELS and isinstance(g, Call):
-        if g.op is SELECT and not is_decidable(g.args[0]):
+        if g.op is ops.SELECT and not is_decidable(g.args[0]):
             if not _excludes(g):
                 return rule(g)
             if (shared := _choice_under_guard(g)) is not None:
                 condition, either = shared
                 return choice(condition, rule(either), None)
-        if g.op is SELECT:
+        if g.op is ops.SELECT:
             taken, other = (_through(a, rule, depth + 1) for a in g.args[1:])
             return choice(g.args[0], taken, other)
-        if g.op is ADD and any(_has_guard(a) for a in g.args):
+        if g.op is ops.ADD and any(_has_guard(a) for a in g.args):
             left, right = (_through(a, rule, depth + 1) for a in g.args)
             return left if right is None else right if left is None else plus(left, right)
         if (multiple := multiple_of_guard(g)) is not None:
@@ -107,17 +89,21 @@ def _where_there(g: Expr) -> Expr:
     there: dict[Expr, Expr] = {}
     for node in postorder(g):
         match node:
-            case Call(op, (test, taken, other)) if op is SELECT and dtypes.is_inexact(node.dtype):
-                there[node] = call(SELECT, test, there[taken], there[other])
-            case Call(op, (left, right)) if op is ADD:
+            case Call(op, (test, taken, other)) if op is ops.SELECT and dtypes.is_inexact(node.dtype):
+                there[node] = call(ops.SELECT, test, there[taken], there[other])
+            case Call(op, (left, right)) if op is ops.ADD:
                 there[node] = plus(there[left], there[right])
-            case Call(op, args) if op in (MULTIPLY, NEGATIVE) and any(there[a] is not _ALL for a in args):
+            case Call(op, args) if op in (ops.MULTIPLY, ops.NEGATIVE) and any(
+                there[a] is not _ALL for a in args
+            ):
                 there[node] = reduce(times, (there[a] for a in args))
-            case Call(op, (first, *_)) if (op is DIVIDE or op.name == "cast") and there[first] is not _ALL:
+            case Call(op, (first, *_)) if (op is ops.DIVIDE or op.name == "cast") and there[
+                first
+            ] is not _ALL:
                 there[node] = there[first]
             case _:
                 there[node] = _NOTHING if is_zero(node) else _ALL
-    return call(GREATER, there[g], _NOTHING)
+    return call(ops.GREATER, there[g], _NOTHING)
 
 
 def _carries_guards(node: Expr) -> TypeGuard[Call]:
@@ -135,9 +121,11 @@ def _excludes(g: Expr) -> bool:
             return True
         if not _carries_guards(node):
             continue
-        if node.op is SELECT and is_decidable(node.args[0]):
+        if node.op is ops.SELECT and is_decidable(node.args[0]):
             return True
-        own = node.args[1:] if node.op is SELECT else node.args[:1] if node.op is DIVIDE else node.args
+        own = (
+            node.args[1:] if node.op is ops.SELECT else node.args[:1] if node.op is ops.DIVIDE else node.args
+        )
         below = [a for a in own if a not in seen]
         seen.update(below)
         stack += below
@@ -147,12 +135,12 @@ def _excludes(g: Expr) -> bool:
 def _choice_under_guard(g: Call) -> tuple[Expr, Expr] | None:
     """``select(a, x, select(b, y, 0))`` as the condition ``a or b`` and ``select(a, x, y)``, which a slope is multiplied by once, not each of both."""
     first, taken, rest = g.args
-    if not (isinstance(rest, Call) and rest.op is SELECT and is_zero(rest.args[2])):
+    if not (isinstance(rest, Call) and rest.op is ops.SELECT and is_zero(rest.args[2])):
         return None
     second, other, _ = rest.args
     if is_decidable(second) or _excludes(taken) or _excludes(other):
         return None
-    return _either(first, second), call(SELECT, first, taken, other)
+    return _either(first, second), call(ops.SELECT, first, taken, other)
 
 
 def _either(first: Expr, second: Expr) -> Expr:
@@ -160,12 +148,12 @@ def _either(first: Expr, second: Expr) -> Expr:
     if (
         isinstance(first, Call)
         and isinstance(second, Call)
-        and second.op is EQUAL
+        and second.op is ops.EQUAL
         and first.op in _WITH_EQUAL
     ):
         if {*first.args} == {*second.args}:
             return call(_WITH_EQUAL[first.op], *first.args)
-    return call(OR, first, second)
+    return call(ops.OR, first, second)
 
 
 def multiple_of_guard(g: Call) -> tuple[Expr, Expr] | None:
@@ -173,10 +161,10 @@ def multiple_of_guard(g: Call) -> tuple[Expr, Expr] | None:
     inner = _without_number(g)
     if inner is g or not _has_guard(inner):
         return None
-    if g.op is NEGATIVE:
+    if g.op is ops.NEGATIVE:
         return Const(-1.0), inner
-    if g.op is DIVIDE:
-        return call(DIVIDE, _ALL, g.args[1]), inner
+    if g.op is ops.DIVIDE:
+        return call(ops.DIVIDE, _ALL, g.args[1]), inner
     return (g.args[1] if inner is g.args[0] else g.args[0]), inner
 
 
@@ -190,7 +178,7 @@ def _has_guard(g: Expr) -> bool:
     for _ in range(LEVELS):
         if not isinstance(g, Call):
             return False
-        if g.op is ADD:
+        if g.op is ops.ADD:
             if _is_select(_without_number(_without_cast(g.args[1]))):
                 return True
             g = g.args[0]
@@ -206,11 +194,11 @@ def _has_guard(g: Expr) -> bool:
 def _without_number(g: Expr) -> Expr:
     """``g`` without a number that it is a multiple of, or divided by, and without its sign."""
     match g:
-        case Call(op, (inner,)) if op is NEGATIVE and not isinstance(inner, Const):
+        case Call(op, (inner,)) if op is ops.NEGATIVE and not isinstance(inner, Const):
             return inner
-        case Call(op, (a, b)) if op is MULTIPLY and isinstance(a, Const) is not isinstance(b, Const):
+        case Call(op, (a, b)) if op is ops.MULTIPLY and isinstance(a, Const) is not isinstance(b, Const):
             return b if isinstance(a, Const) else a
-        case Call(op, (a, Const(number))) if op is DIVIDE and not isinstance(a, Const) and number:
+        case Call(op, (a, Const(number))) if op is ops.DIVIDE and not isinstance(a, Const) and number:
             return a
     return g
 
@@ -222,12 +210,12 @@ def _without_cast(g: Expr) -> Expr:
 
 
 def _is_select(g: Expr | None) -> TypeGuard[Call]:
-    return isinstance(g, Call) and g.op is SELECT
+    return isinstance(g, Call) and g.op is ops.SELECT
 
 
 def guard(condition: Expr, value: Expr) -> Expr:
     """``value`` where ``condition`` holds, else zero."""
-    return value if condition is TRUE else call(SELECT, condition, value, Const(0.0))
+    return value if condition is TRUE else call(ops.SELECT, condition, value, Const(0.0))
 
 
 def choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | None:
@@ -237,11 +225,11 @@ def choice(condition: Expr, taken: Expr | None, other: Expr | None) -> Expr | No
     # A Python zero is weak: it takes the dtype of the other branch.
     branches = [Const(0.0) if branch is None else branch for branch in (taken, other)]
     for n, branch in enumerate(branches):
-        while isinstance(branch, Call) and branch.op is SELECT and branch.args[0] is condition:
+        while isinstance(branch, Call) and branch.op is ops.SELECT and branch.args[0] is condition:
             branch = branch.args[n + 1]
         branches[n] = branch
     plain = _of_one_axis(condition, *branches)
-    return call(SELECT, condition, *branches) if plain is None else plain
+    return call(ops.SELECT, condition, *branches) if plain is None else plain
 
 
 def _of_one_axis(condition: Expr, taken: Expr, other: Expr) -> Expr | None:
@@ -284,51 +272,12 @@ def _addends(g: Expr) -> Iterator[Expr]:
     later = [g]
     while later:
         g = later.pop()
-        if isinstance(g, Call) and g.op is ADD:
+        if isinstance(g, Call) and g.op is ops.ADD:
             later += reversed(g.args)
-        elif isinstance(g, Call) and g.op is SELECT and values_of(g.args[0]) is not None:
-            for n, branch in enumerate(g.args[1:]):
-                for own in _addends(branch):
-                    chosen = (
-                        None if is_zero(own) else choice(g.args[0], *((own, None) if n == 0 else (None, own)))
-                    )
-                    if chosen is not None:
-                        yield chosen
+        elif isinstance(g, Call) and g.op is ops.SELECT and values_of(g.args[0]) is not None:
+            taken, other = ([own for own in _addends(a) if not is_zero(own)] for a in g.args[1:])
+            chosen = [choice(g.args[0], own, None) for own in taken]
+            chosen += [choice(g.args[0], None, own) for own in other]
+            yield from (own for own in chosen if own is not None)
         else:
             yield g
-
-
-def is_zero(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value == 0 and expr.dtype != "bool"
-
-
-def is_one(expr: Expr) -> bool:
-    return isinstance(expr, Const) and expr.value == 1 and expr.dtype != "bool"
-
-
-def times(g: Expr, factor: Expr) -> Expr:
-    """``g * factor`` with the multiplications by 0, 1 and -1 left out."""
-    if is_zero(g) or is_zero(factor):
-        return _NOTHING
-    for one, other in ((g, factor), (factor, g)):
-        if is_one(one):
-            return other
-        if isinstance(one, Const) and one.value == -1:
-            return negate(other)
-    if isinstance(factor, Call) and factor.op is NEGATIVE:
-        return negate(times(g, factor.args[0]))
-    if isinstance(factor, Call) and factor.op is DIVIDE and is_one(factor.args[0]):
-        return call(DIVIDE, g, factor.args[1])
-    return call(MULTIPLY, g, factor)
-
-
-def negate(expr: Expr) -> Expr:
-    if isinstance(expr, Call) and expr.op is NEGATIVE:
-        return expr.args[0]
-    return call(NEGATIVE, expr)
-
-
-def plus(a: Expr, b: Expr) -> Expr:
-    if is_zero(a):
-        return b
-    return a if is_zero(b) else added(a, b)

@@ -20,23 +20,8 @@ from functools import cache
 
 from jaxte.algebra.simplify import simplify_reads
 from jaxte.lang import dtypes
+from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Reducer, Symbol, call, conjunction, conjuncts
-from jaxte.lang.operators import (
-    ADD,
-    BIT_AND,
-    BIT_OR,
-    EQUAL,
-    GREATER,
-    LESS,
-    MAXIMUM,
-    MINIMUM,
-    MULTIPLY,
-    POWER,
-    RIGHT_SHIFT,
-    SELECT,
-    SUBTRACT,
-    Op,
-)
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import fold, free_axes, postorder, substitute
 from jaxte.sets.affine import linear, normal
@@ -62,14 +47,18 @@ class Places:
 
     name: str
     kinds: tuple[str, ...]
-    joined: tuple[Op, ...]
+    joined: tuple[ops.Op, ...]
     identity: tuple[int, ...]
     spoilt: tuple[int | None, ...]
 
 
-BITS = Places("places", ("places",), (BIT_OR,), (0,), (-1,))
+BITS = Places("places", ("places",), (ops.BIT_OR,), (0,), (-1,))
 ENDS = Places(
-    "ends", ("first", "last", "count"), (MINIMUM, MAXIMUM, ADD), (MAX_EXTENT, -1, 0), (None, None, 0)
+    "ends",
+    ("first", "last", "count"),
+    (ops.MINIMUM, ops.MAXIMUM, ops.ADD),
+    (MAX_EXTENT, -1, 0),
+    (None, None, 0),
 )
 
 
@@ -84,13 +73,15 @@ def _reducer(name: str, dtype: str, places: Places) -> Reducer:
     x, y = Symbol("x", dtype), Symbol("y", dtype)
     lhs = [Symbol(f"x_{kind}", "int32") for kind in places.kinds]
     rhs = [Symbol(f"y_{kind}", "int32") for kind in places.kinds]
-    ahead, behind = (call(op, x, y) for op in ((LESS, GREATER) if name == "min" else (GREATER, LESS)))
+    ahead, behind = (
+        call(op, x, y) for op in ((ops.LESS, ops.GREATER) if name == "min" else (ops.GREATER, ops.LESS))
+    )
 
     def carried(a: Expr, b: Expr, joined: Expr, spoilt: float | None) -> Expr:
         """By comparisons alone: the minimum and maximum of XLA on the CPU lose a NaN in some loops."""
         if dtypes.is_float(dtype) and spoilt is not None:
-            joined = call(SELECT, call(EQUAL, x, y), joined, Const(spoilt, joined.dtype))
-        return call(SELECT, ahead, a, call(SELECT, behind, b, joined))
+            joined = call(ops.SELECT, call(ops.EQUAL, x, y), joined, Const(spoilt, joined.dtype))
+        return call(ops.SELECT, ahead, a, call(ops.SELECT, behind, b, joined))
 
     results = [carried(x, y, x, float("nan"))]
     for a, b, op, spoilt in zip(lhs, rhs, places.joined, places.spoilt, strict=True):
@@ -164,11 +155,13 @@ def fresh(axes: Sequence[Axis]) -> tuple[tuple[Axis, ...], dict[Expr, Expr]]:
 
 def bits_set(value: Expr) -> Expr:
     """How many bits an int32 of at least 0 has, without a sum over them: counted in pairs, then in groups of 4, 8, 16 and 32."""
-    count = value - call(BIT_AND, call(RIGHT_SHIFT, value, 1), 0x55555555)
-    count = call(BIT_AND, count, 0x33333333) + call(BIT_AND, call(RIGHT_SHIFT, count, 2), 0x33333333)
-    count = call(BIT_AND, count + call(RIGHT_SHIFT, count, 4), 0x0F0F0F0F)
-    count = count + call(RIGHT_SHIFT, count, 8)
-    return call(BIT_AND, count + call(RIGHT_SHIFT, count, 16), 0x3F)
+    count = value - call(ops.BIT_AND, call(ops.RIGHT_SHIFT, value, 1), 0x55555555)
+    count = call(ops.BIT_AND, count, 0x33333333) + call(
+        ops.BIT_AND, call(ops.RIGHT_SHIFT, count, 2), 0x33333333
+    )
+    count = call(ops.BIT_AND, count + call(ops.RIGHT_SHIFT, count, 4), 0x0F0F0F0F)
+    count = count + call(ops.RIGHT_SHIFT, count, 8)
+    return call(ops.BIT_AND, count + call(ops.RIGHT_SHIFT, count, 16), 0x3F)
 
 
 _WIDE = ("float32", "float64")  # what is narrower may be carried on by XLA without its rounding
@@ -218,10 +211,10 @@ def _rounding(node: Expr, below: Sequence[_Rounding]) -> _Rounding:
         )
     if not isinstance(node, Call) or node.dtype not in _WIDE:
         return _Rounding.OTHER
-    if node.op in (ADD, SUBTRACT) and most is _Rounding.NOT:
+    if node.op in (ops.ADD, ops.SUBTRACT) and most is _Rounding.NOT:
         return _Rounding.SUM
     is_scaled = most and any(isinstance(a, Const) for a in node.args)
-    is_square = node.op is POWER and isinstance(exponent := node.args[1], Const) and exponent.value == 2
-    if most <= _Rounding.SUM and (is_square or (node.op is MULTIPLY and not is_scaled)):
+    is_square = node.op is ops.POWER and isinstance(exponent := node.args[1], Const) and exponent.value == 2
+    if most <= _Rounding.SUM and (is_square or (node.op is ops.MULTIPLY and not is_scaled)):
         return _Rounding.PRODUCT
     return _Rounding.OTHER

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from jaxte.algebra.product import is_zero
+from jaxte.algebra.simplify import plus, times
 from jaxte.algebra.sums import signed_terms
-from jaxte.autodiff.terms.guards import is_zero, plus, through_guards, times
+from jaxte.autodiff.terms.guards import through_guards
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast

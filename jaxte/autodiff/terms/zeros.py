@@ -16,10 +16,10 @@ from math import prod
 
 from jaxte.algebra.data import Points, solve_data
 from jaxte.algebra.data_conditions import without_implied
-from jaxte.algebra.product import stays_finite
-from jaxte.algebra.simplify import factors_outside, simplify_reads
+from jaxte.algebra.product import is_zero, stays_finite
+from jaxte.algebra.simplify import factors_outside, plus, simplify_reads, times
 from jaxte.algebra.sums import with_common_factor, with_shared_factor
-from jaxte.autodiff.terms.guards import addends, guard, is_zero, multiple_of_guard, plus, scaled, times
+from jaxte.autodiff.terms.guards import addends, guard, multiple_of_guard, scaled
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import guarded
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
@@ -32,7 +32,7 @@ from jaxte.sets.digits import Number, at_digits, number_of
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import extent_of, may_be_negative
 from jaxte.sets.isl_text import is_decidable
-from jaxte.sets.one_axis import Values, values_of
+from jaxte.sets.resolved import Values, values_of
 from jaxte.sets.solving.elimination import mentions
 from jaxte.sets.solving.solve import simplify_domain
 from jaxte.sets.transformation import Domain, DomainTransformation

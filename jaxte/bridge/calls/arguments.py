@@ -18,8 +18,8 @@ from jaxte.bridge.primitive.sizes import shapes_of
 from jaxte.lang.checks import described
 from jaxte.lang.errors import ArgumentError, FeedError, JaxteError, nearest
 from jaxte.lower.code.lines import identifier
-from jaxte.tensors.inputs import placeholder
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder, placeholder
+from jaxte.tensors.tensor import Tensor
 
 _NAMES = re.compile(r"[^\W\d]\w*")
 _CONCRETE = {type(None): False, np.ndarray: True, np.float32: True, np.int32: True}

@@ -10,7 +10,8 @@ import jax
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute, Tensor
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")

@@ -17,7 +17,8 @@ from jaxte.derivatives.given_overrides import attach
 from jaxte.derivatives.overrides import Fdiff, check_fdiff
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.lang.rules import VERIFY
-from jaxte.lower.cost.platforms import OTHER, Platform, is_known, platform_of
+from jaxte.lower.cost.platform import Platform
+from jaxte.lower.cost.platforms import OTHER, is_known, platform_of
 from jaxte.lower.cost.policy import AUTO, Policy, Save
 from jaxte.lower.program.rows import check_rows
 from jaxte.planning.asked import plans_outside
@@ -133,8 +134,6 @@ def _named(asked: str | None) -> str:
 
 
 NO_OPTIONS = Options()
-
-
 Measurements = Mapping[str, Mapping[str, float]]
 
 _measured: dict[str, dict[str, float]] = {}

@@ -24,10 +24,11 @@ from jaxte.lang.errors import DefinitionError, FeedError
 from jaxte.lang.expr import Expr
 from jaxte.lang.text import text
 from jaxte.meaning.feeds import bind_sizes, check_feeds
-from jaxte.tensors.numbers import keep_wide_where
+from jaxte.tensors.elementwise import keep_wide_where
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 _STATIC_TYPES = (
     *(bool, int, float, complex, str, bytes, type(None), type, np.dtype, slice, range),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 
 from jaxte.lang.limits import LEVELS, SEVERAL
-from jaxte.lower.code.vocabulary import Amounts, Choice, Estimate, TilePass
+from jaxte.lower.code.choice import Amounts, Choice, Estimate, TilePass
 
 
 def called(choice: Choice) -> str:

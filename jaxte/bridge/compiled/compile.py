@@ -36,8 +36,9 @@ from jaxte.lower.rewrites.gather_layout import LAID_OUT, gathers_laid_out
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.planning.asked import planned_with
 from jaxte.planning.graph import CHAINS, planned
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 
 @dataclass(frozen=True, eq=False)

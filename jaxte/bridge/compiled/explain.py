@@ -14,7 +14,8 @@ from jaxte.bridge.calls.outputs import x64_enabled
 from jaxte.bridge.compiled.choice_lines import called, lines_of, table
 from jaxte.bridge.compiled.compile import Graph
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING
-from jaxte.lower.code.vocabulary import Choice, Estimate, Program, TilePass, Verdict
+from jaxte.lower.code.choice import Choice, Estimate, TilePass, Verdict
+from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.cost.policy import ANY
 from jaxte.lower.cost.work import bytes_of
 from jaxte.lower.program.recomputation import needed_for, operations_text

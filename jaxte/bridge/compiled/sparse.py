@@ -21,9 +21,10 @@ from jaxte.derivatives.structured import StructuredJacobian, structured_jacobian
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import ArgumentError, FeedError, ShapeError
 from jaxte.lower.cost.policy import DEFAULT, Policy
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
     from jax.experimental.sparse import BCOO

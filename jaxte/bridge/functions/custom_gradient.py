@@ -23,7 +23,8 @@ from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, DifferentiationError
 from jaxte.tensors.bodies.functions import evaluated
-from jaxte.tensors.tensor import Compute, Tensor, copy_of
+from jaxte.tensors.elementwise import copy_of
+from jaxte.tensors.tensor import Compute, Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")

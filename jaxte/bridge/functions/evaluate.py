@@ -23,8 +23,9 @@ from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import DefinitionError
 from jaxte.meaning.feeds import check_feeds
 from jaxte.show.printing import Code
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 Report_co = TypeVar("Report_co", covariant=True)
 

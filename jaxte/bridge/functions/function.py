@@ -103,8 +103,6 @@ class GraphFunction(Function, Generic[R_co]):
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
 Inputs = Tensor | Sequence[Tensor] | Mapping[str, Tensor]
 Override: TypeAlias = Overrides | Callable[..., Overrides]
 Save: TypeAlias = str | int | Sequence[str] | Sequence[Tensor] | Mapping[Tensor, bool] | Mapping[str, bool]

@@ -16,7 +16,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.checks import several, wants_arguments
 from jaxte.lang.errors import DefinitionError, DtypeError, ShapeError
 from jaxte.lang.expr import Expr
-from jaxte.lang.operators import AnnotatedArray
+from jaxte.lang.nodes import AnnotatedArray
 from jaxte.tensors.shapes import Shape, check_shape, shape_text
 from jaxte.tensors.tensor import Tensor
 

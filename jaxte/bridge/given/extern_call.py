@@ -32,9 +32,8 @@ class ExternCall:
     kinds: tuple[str, ...]
     in_forward_pass: bool = False
     _adjoints: dict[int, tuple[Tensor, list[Extern | None]]] = field(default_factory=dict)
-    _tangents: dict[tuple[int, ...], list[Extern]] = field(
-        default_factory=dict
-    )  # these hold what the ids are of
+    # these hold what the ids are of
+    _tangents: dict[tuple[int, ...], list[Extern]] = field(default_factory=dict)
 
     def tensors(self, inputs: Sequence[Tensor]) -> list[Extern]:
         """The outputs as tensors."""

@@ -152,14 +152,7 @@ def _is_choice(own: Operation) -> bool:
     return any(maker.name == "convert_element_type" and maker.inputs[0].item == 1 for maker in makers)
 
 
-def _is_taken(
-    own: Operation,
-    loop: Loop,
-    places: Places,
-    written: int,
-    others: bool,
-    once: bool,
-) -> bool:
+def _is_taken(own: Operation, loop: Loop, places: Places, written: int, others: bool, once: bool) -> bool:
     """Whether ``own`` is computed in ``loop``, where ``others`` may read it, too: not if it would be ``written`` too often, or something dear be
     computed twice.
     """

@@ -119,10 +119,8 @@ MOVES = (
     | JOINS
     | {"broadcast_in_dim", "transpose", "slice", "pad", "rev", "iota", "dynamic_slice", "gather", UPDATE}
 )
-BRANCHES = JOINS | {
-    "pad",
-    "gather",
-}  # each element is tested for where it comes from, or read at a computed place
+# each element is tested for where it comes from, or read at a computed place
+BRANCHES = JOINS | {"pad", "gather"}
 FUSED = FOR_EACH | REDUCTIONS | MOVES
 
 APART = "apart"  # a call that XLA enters no loop across

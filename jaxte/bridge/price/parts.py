@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping
 from jaxte.bridge.price.operations import FOR_EACH, JOINS, REDUCTIONS, UPDATE, VIEWS, Operation
 from jaxte.lower.cost.paces import SIZES
 
-Place = tuple[
-    Operation, int
-]  # who reads at other positions than its own, by which operand; -1 for the function itself
+# who reads at other positions than its own, by which operand; -1 for the function itself
+Place = tuple[Operation, int]
 Places = dict[Place, float]
 """Where something is read, and how many elements are."""
 

@@ -76,8 +76,6 @@ def with_gradient(f: Callable[..., Any], moving: Sequence[int]) -> Callable[...,
 
 
 Emitted = Callable[..., Sequence[Any]]
-
-
 AHEAD = 1.15  # how many times as long plain JAX has to take: estimates are not nearer
 
 

@@ -10,20 +10,22 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from jaxte.autodiff.rules.left_out import leaves_out
+from jaxte.autodiff.rules.readers import leaves_out
 from jaxte.autodiff.terms.beside import within
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.program import BACKWARD, SAVING, TANGENT, Program, program
 from jaxte.derivatives.accumulation import accumulation_order, sources_of
 from jaxte.derivatives.forward import jvp_graph, reached_from, transposed
-from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.derivatives.reverse import vjp_graph
+from jaxte.derivatives.stand_ins import stand_in
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import among
 from jaxte.lower.program.residuals import saved_tensors, sizes_told
 from jaxte.planning.asked import planned_with
+from jaxte.tensors.inputs import Head, Placeholder, Residual, ResidualHead
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Extern, Head, Placeholder, Residual, ResidualHead, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.interpreters import mlir
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from jaxte.bridge.primitive.program import Program
@@ -165,3 +166,11 @@ def unvarying(aval: Any) -> Any:
     if hasattr(aval, "manual_axis_type"):
         return aval.update(manual_axis_type=plain.manual_axis_type)
     return aval.update(vma=varying_axes(plain))
+
+
+def is_divided(context: Any) -> bool:
+    """Whether a module is compiled for several devices, among which XLA divides the arrays."""
+    if isinstance(context, mlir.ShardingContext):
+        return context.num_devices > 1
+    mesh = getattr(context, "mesh", None)
+    return mesh is not None and set(mesh.axis_names) != set(context.manual_axes)

@@ -16,11 +16,12 @@ from jax.experimental import jet
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from jaxte.bridge.primitive.known_jaxpr import lowered_jaxpr
+from jaxte.bridge.jaxprs import lowered_jaxpr
 from jaxte.bridge.primitive.linearized import Linearized, Transposed, heads_of
 from jaxte.bridge.primitive.placement import (
     Places,
     equally_varying,
+    is_divided,
     is_explicit,
     is_placed,
     placed,
@@ -31,7 +32,8 @@ from jaxte.bridge.primitive.placement import (
 from jaxte.bridge.primitive.program import BACKWARD, TANGENT, Program, program
 from jaxte.bridge.primitive.sizes import extents_of, own_size
 from jaxte.derivatives.forward import reached_from, transposed
-from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.derivatives.rebuilt import Rebuilt
+from jaxte.derivatives.stand_ins import stand_in
 from jaxte.lang.budget import kept
 from jaxte.lang.errors import ShapeError
 from jaxte.lower.cost.platforms import OTHER, PLATFORMS
@@ -127,7 +129,7 @@ def _lower(ctx: Any, *args: Any, platform: str, program: Program, places: Places
     """The emitted code for a platform; how it is divided on a mesh of explicit axes is left to XLA within it."""
     program = program.on(platform)
     emitted: Any = program
-    if _is_divided(ctx.module_context.axis_context):
+    if is_divided(ctx.module_context.axis_context):
         emitted = program.divided
     elif not any(map(is_placed, ctx.avals_in)) and (known := program.as_traced(ctx.avals_in)) is not None:
         return lowered_jaxpr(ctx, known, args)
@@ -138,14 +140,6 @@ def _lower(ctx: Any, *args: Any, platform: str, program: Program, places: Places
             avals_in=list(map(unvarying, ctx.avals_in)), avals_out=list(map(unvarying, ctx.avals_out))
         )
     return mlir.lower_fun(emitted, multiple_results=True)(ctx, *args)
-
-
-def _is_divided(context: Any) -> bool:
-    """Whether a module is compiled for several devices, among which XLA divides the arrays."""
-    if isinstance(context, mlir.ShardingContext):
-        return context.num_devices > 1
-    mesh = getattr(context, "mesh", None)
-    return mesh is not None and set(mesh.axis_names) != set(context.manual_axes)
 
 
 # --- shapes
@@ -219,12 +213,12 @@ def _jvp(
     perturbed = tuple(n for n in program.differentiable if type(tangents[n]) is not ad.Zero)
     if not perturbed:
         results = bind(program, *primals, places=places)
-        return results, [_zero(r) for r in results]
+        return results, [still(r) for r in results]
     derivative = linearized(program, perturbed)
     found = _with_residuals(derivative, program, primals, places)
     every = (*primals, *found)
     results = found[: len(program.results)]
-    moved: list[Any] = [_zero(r) for r in results]
+    moved: list[Any] = [still(r) for r in results]
     if derivative.reached:
         operands = [every[n] for n in derivative.places]
         own = _places([results[n] for n in derivative.reached])
@@ -254,7 +248,8 @@ def _series(
     )  # type: ignore[no-any-return]
 
 
-def _zero(result: Any) -> Any:
+def still(result: Any) -> Any:
+    """The tangent of what does not move."""
     return ad.Zero(jax.typeof(result).to_tangent_aval())
 
 

@@ -15,38 +15,33 @@ from typing import Any, TypeVar
 import jax
 
 from jaxte.autodiff.rules.seeds import Adjoint
+from jaxte.bridge.jaxprs import evaluated_jaxpr, traced_for
 from jaxte.bridge.price.programs import Beside, beside_transpose, beside_whole
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
-from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
+from jaxte.bridge.primitive.module import Module, as_list, load, title, with_own_externs
 from jaxte.bridge.primitive.sizes import in_one_form, is_symbolic
-from jaxte.bridge.primitive.told import told
+from jaxte.bridge.primitive.told import from_whole_arrays, told
 from jaxte.derivatives.accumulation import accumulation_order
 from jaxte.derivatives.forward import reached_from
 from jaxte.derivatives.given_overrides import by_fdiff, check_overrides
 from jaxte.derivatives.overrides import Override
-from jaxte.derivatives.rebuilt import Rebuilt, stand_in
+from jaxte.derivatives.rebuilt import Rebuilt
+from jaxte.derivatives.stand_ins import stand_in
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import LoweringError
-from jaxte.lower.apart.differences import APART
-from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.code.lines import identifier
 from jaxte.lower.code.vocabulary import Program as Lowered
-from jaxte.lower.cost.policy import ANY, DEFAULT, Policy
+from jaxte.lower.cost.policy import DEFAULT, Policy
 from jaxte.lower.forms.conv.candidates import GROUPED, GROUPS_OF_BATCH, ONE_PASS, PER_GROUP
 from jaxte.lower.program.emit import module_text
 from jaxte.lower.program.laid_out import with_shared
 from jaxte.lower.program.plan import lower
-from jaxte.lower.program.rows import rows
 from jaxte.lower.rules.peeled_edges import PEELED
-from jaxte.lower.tiles.sizes import IN_STEPS, TILES
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.shapes import Shape
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 FORWARD, SAVING, BACKWARD, TANGENT = "forward", "forward_with_residuals", "backward", "tangents"
-
-_OTHER_WAYS = frozenset(
-    name for kind, own in rows().items() if kind != "forms" for name, _ in own
-) | frozenset((TILES, IN_STEPS, APART))
 
 # Pieces written into one array, and sums of several results at once, are gathered on every device by XLA.
 _UNDIVIDED = frozenset((PEELED, ONE_PASS, PER_GROUP, GROUPED, GROUPS_OF_BATCH))
@@ -129,42 +124,41 @@ class Program:
         Args:
             is_own: whether ``made`` is what this program is lowered to, so that its jaxpr is the one that is asked for later.
         """
-        loaded = self._loaded(made)
+        loaded = self._loaded(made)[self.name]
 
         def emitted(*arrays: Any) -> list[Any]:
             return as_list(loaded(*self.apart(arrays)), len(self.results))
 
         def own(*arrays: Any) -> list[Any]:
-            return _evaluated(self._traced(emitted, arrays), arrays)
+            return evaluated_jaxpr(self._traced(emitted, arrays), arrays)
 
         run = own if is_own else emitted
         forward = self.beside
         if forward is not None:
             of_forward = (forward.as_jaxpr, forward.inputs, forward.with_head)
             return beside_transpose(of_forward, (run, self.inputs), self.policy.platform)
-        plain = replace(self.policy, forms={ANY: GENERAL}, without=_OTHER_WAYS, max_memory=None, measured={})
         try:
-            whole = lower(self.name, self.inputs, self.outputs, plain)
+            whole = lower(self.name, self.inputs, self.outputs, from_whole_arrays(self.policy))
         except LoweringError:
             return None
-        return beside_whole(run, self._loaded(whole), self.inputs, self.policy.platform)
+        return beside_whole(run, self._loaded(whole)[self.name], self.inputs, self.policy.platform)
 
-    def _loaded(self, made: Lowered) -> Callable[..., Any]:
-        """The function that was lowered as ``made``."""
+    def _loaded(self, made: Lowered) -> Module:
+        """The module of the function that was lowered as ``made``."""
         own, externs = with_own_externs([made])
-        module = load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
-        found: Callable[..., Any] = module[self.name]
-        return found
+        return load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
 
     @lazy
     def module(self) -> Module:
         """The emitted function alone."""
-        own, externs = with_own_externs([self.lowered])
-        return load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
+        return self._loaded(self.lowered)
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results, by the emitted code."""
-        return self._in_one_form(*arrays) if is_symbolic(arrays) else self._emitted(*arrays)
+        if not is_symbolic(arrays):
+            return self._emitted(*arrays)
+        shapes = ([t.shape for t in self.inputs], [r.shape for r in self.results])
+        return in_one_form(self._emitted, *shapes)(*arrays)
 
     def traced(self, avals: Sequence[Any]) -> Any:
         """The emitted code as a jaxpr for arrays of these types, which is priced, and lowered where JAX still is as it was."""
@@ -172,22 +166,18 @@ class Program:
 
     def _traced(self, emitted: Callable[..., list[Any]], avals: Sequence[Any]) -> Any:
         given = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals]
-        return self.kept(_traced_for(given), lambda: jax.make_jaxpr(emitted)(*given))
+        return self.kept(traced_for(given), lambda: jax.make_jaxpr(emitted)(*given))
 
     def as_jaxpr(self, *arrays: Any) -> list[Any]:
         """The results, by the jaxpr of the emitted code: it is traced for several prices, the calls of jax.numpy in it once."""
-        return _evaluated(self.traced(arrays), arrays)
+        return evaluated_jaxpr(self.traced(arrays), arrays)
 
     def as_traced(self, avals: Sequence[Any]) -> Any | None:
         """The emitted code as a jaxpr where it was traced for a price, so that it is lowered without running it once more; else None."""
-        return self._kept.get(_traced_for(avals))
+        return self._kept.get(traced_for(avals))
 
     def _emitted(self, *arrays: Any) -> list[Any]:
         return as_list(self.module[self.name](*self.apart(arrays)), len(self.results))
-
-    def _in_one_form(self, *arrays: Any) -> list[Any]:
-        shapes = ([t.shape for t in self.inputs], [r.shape for r in self.results])
-        return in_one_form(self._emitted, *shapes)(*arrays)
 
     def apart(self, arrays: Sequence[Any]) -> Sequence[Any]:
         """``arrays``, behind a barrier where what is computed again from them must not become what the forward pass computed.
@@ -203,10 +193,9 @@ class Program:
         """The same function in forms that XLA divides among devices."""
         policy = replace(self.policy, without=self.policy.without | _UNDIVIDED)
         lowered = lower(self.name, self.inputs, self.outputs, policy)
-        own, externs = with_own_externs([lowered])
         if lowered.statements == self.lowered.statements:
             return self
-        module = load(module_text(own, "", title(self.label, externs)), identifier(self.label), externs)
+        module = self._loaded(lowered)
         return lambda *arrays: as_list(module[self.name](*self.apart(arrays)), len(self.results))
 
     def on(self, platform: str) -> Program:
@@ -309,18 +298,3 @@ def program(
     return Program(
         name, label, tuple(inputs), results, lambda: known, tuple(with_head), policy, override, fdiff
     )
-
-
-def _evaluated(closed: Any, arrays: Sequence[Any]) -> list[Any]:
-    return jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *arrays)
-
-
-def _traced_for(avals: Sequence[Any]) -> Hashable:
-    """What a jaxpr of emitted code depends on: the types of arrays, and what the user asks of JAX for all of them."""
-    asked = (jax.config.jax_enable_x64, jax.config.jax_default_matmul_precision)  # type: ignore[attr-defined]
-    return "jaxpr", asked, tuple((tuple(a.shape), str(a.dtype)) for a in avals)
-
-
-def as_list(returned: Any, count: int) -> list[Any]:
-    """What an emitted function returns, which is an array where it has one result."""
-    return [returned] if count == 1 else list(returned)

@@ -10,11 +10,20 @@ from dataclasses import replace
 from jaxte.bridge.price.programs import Beside
 from jaxte.lang.errors import LoweringError, PerformanceWarning
 from jaxte.lang.limits import FEWER
-from jaxte.lower.code.vocabulary import Choice, Program, Verdict
+from jaxte.lower.apart.differences import APART
+from jaxte.lower.body.candidates import GENERAL
+from jaxte.lower.code.choice import Choice, Verdict
+from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.program.remedies import IN_TILES, in_tiles_of
+from jaxte.lower.program.rows import rows
+from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 
 _MACHINERY = frozenset({"jaxte", "jax", "jaxlib", "functools", "contextlib", "threading"})
 _EMITTED = "<jaxte "
+_OTHER_WAYS = frozenset(
+    name for kind, own in rows().items() if kind != "forms" for name, _ in own
+) | frozenset((TILES, IN_STEPS, APART))
 _told: set[Verdict] = set()
 
 Within = Callable[[int], Program]
@@ -86,3 +95,8 @@ def _level_of_user() -> int:
             return level
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
     return 2
+
+
+def from_whole_arrays(policy: Policy) -> Policy:
+    """``policy`` for definitions that are computed from whole arrays, as plain JAX computes them."""
+    return replace(policy, forms={ANY: GENERAL}, without=_OTHER_WAYS, max_memory=None, measured={})

@@ -111,6 +111,21 @@ def adjoint(
         )
     if not callable(f):
         raise ArgumentError(f"te.adjoint takes a JAX function, not {described(f)}")
+    _check_options(tune, tuning_file, save)
+    if platform is not None:
+        platform_of(platform)
+    raised = f if isinstance(f, Raised) else Raised(f, everything, safe, save=save)
+    raised = raised if save in (None, raised.save) else raised.saving(save)
+    raised = raised if platform in (None, raised.platform) else raised.on(platform)
+    if tune == FIRST_CALL:
+        return raised.tuned_at_first(tuning_file)
+    if tune is not None:
+        raised.tune(*tune)
+    return raised
+
+
+def _check_options(tune: Any, tuning_file: Any, save: Any) -> None:
+    """Refuses what cannot be measured, or kept, as it is asked for."""
     if tune is not None and not isinstance(tune, tuple) and tune != FIRST_CALL:
         raise ArgumentError(
             f'tune= takes the arguments of a call as a tuple, (x,) for one, or "{FIRST_CALL}", not {described(tune)}'
@@ -127,13 +142,3 @@ def adjoint(
         raise ArgumentError(
             "te.adjoint measures what keeps all states of loops: give it either tune= or save="
         )
-    if platform is not None:
-        platform_of(platform)
-    raised = f if isinstance(f, Raised) else Raised(f, everything, safe, save=save)
-    raised = raised if save in (None, raised.save) else raised.saving(save)
-    raised = raised if platform in (None, raised.platform) else raised.on(platform)
-    if tune == FIRST_CALL:
-        return raised.tuned_at_first(tuning_file)
-    if tune is not None:
-        raised.tune(*tune)
-    return raised

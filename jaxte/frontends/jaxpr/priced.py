@@ -43,12 +43,8 @@ _KEPT = (
     "exponential",
     "power",
 )
-_AT_DATA = (
-    "gathered",
-    "scattered",
-    "scattered_row",
-    "sort",
-)  # which a region has no part of, and every program has
+# which a region has no part of, and every program has
+_AT_DATA = ("gathered", "scattered", "scattered_row", "sort")
 _LOOP = "scan"
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 _CERTAIN = 512  # ways along which an element is read, three stencils of eight reads: of 344 functions the price took no such chain back

@@ -15,10 +15,10 @@ from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.functions.function_methods import Function
 from jaxte.bridge.primitive.lazy import PickledByName, found_under
 from jaxte.frontends.jaxpr.explain import RaisedReport, report
-from jaxte.frontends.jaxpr.plan.alike import Alike
 from jaxte.frontends.jaxpr.plan.items import Plan
 from jaxte.frontends.jaxpr.plan.moving import Wanted, wanted_of
 from jaxte.frontends.jaxpr.plan.plan import Planner
+from jaxte.frontends.jaxpr.plan.region_code import Alike
 from jaxte.frontends.jaxpr.plan.regions import Choice
 from jaxte.frontends.jaxpr.priced import cheaper
 from jaxte.frontends.jaxpr.run import evaluate

@@ -53,9 +53,8 @@ class _Places:
             self._blocks -= 1
             if not self._blocks:
                 for name, original in self._originals.items():
-                    if (
-                        getattr(getattr(jax, name), "original", None) is original
-                    ):  # else somebody replaced it in turn
+                    # else somebody replaced it in turn
+                    if getattr(getattr(jax, name), "original", None) is original:
                         setattr(jax, name, original)
 
 

@@ -59,7 +59,7 @@ def call_as_jaxpr(
     """
     leaves, tree = tree_flatten((args, kwargs))
     if likely:
-        leaves = [_if_likely(leaf) for leaf in leaves]
+        leaves = [jnp.asarray(leaf) if is_floats(leaf) else leaf for leaf in leaves]
     places = [n for n, leaf in enumerate(leaves) if is_traced(leaf)]
     shape: list[Any] = []
 
@@ -89,10 +89,6 @@ def is_traced(leaf: Any) -> bool:
     return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)) and not jax.dtypes.issubdtype(
         leaf.dtype, jax.dtypes.prng_key
     )
-
-
-def _if_likely(leaf: Any) -> Any:
-    return jnp.asarray(leaf) if is_floats(leaf) else leaf
 
 
 def is_floats(leaf: Any) -> bool:

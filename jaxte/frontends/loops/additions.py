@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from jaxte.frontends.loops.assignments import Assignments, extent_of
-from jaxte.frontends.loops.expressions import BINARY, Redo
+from jaxte.frontends.loops.expressions import BINARY
+from jaxte.frontends.loops.frames import Redo
 from jaxte.frontends.loops.numpy_rules import check_in_place, computed, elementwise, first_of
 from jaxte.frontends.loops.program import Program, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity

@@ -21,7 +21,7 @@ from jaxte.frontends.loops.numpy_rules import (
     strides_of,
     viewed,
 )
-from jaxte.frontends.loops.values import Block, check_extents, is_number, is_static, place_of
+from jaxte.frontends.loops.values import Block, check_extents, is_number, is_static, place_of, product
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, as_expr
@@ -221,13 +221,6 @@ def _flatten(reader: Arrays, node: Any, a: Any) -> Block:
 
 def _copy(own: Block) -> Block:
     return Block(own.shape, own.element)
-
-
-def product(extents: Sequence[Expr]) -> Expr:
-    found: Expr = as_expr(1)
-    for extent in extents:
-        found = normal(found * extent)
-    return found
 
 
 def _diag(reader: Arrays, node: Any, v: Any, k: int = 0) -> Block:

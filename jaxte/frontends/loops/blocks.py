@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import prod
 
-from jaxte.frontends.loops.clocks import Clocks, Nest, PointsOf, Search
+from jaxte.frontends.loops.clocks import Search
 from jaxte.frontends.loops.dataflow import Dataflow
+from jaxte.frontends.loops.edges import Clocks, Nest, PointsOf
 from jaxte.frontends.loops.lines import own_lines
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Reduce
 from jaxte.lang.graphs import circles, reached
 from jaxte.lang.walk import postorder, reads_of
-from jaxte.sets.intervals import extent_of
+from jaxte.lower.cost.work import points as points_in
 
 Scheduled = tuple[list[list[Equation]], list[Clocks | Nest | None]]
 """Blocks of equations that read each other, and the clocks of each."""
@@ -109,26 +109,20 @@ def _open_equations(blocks: Sequence[Sequence[Equation]]) -> list[Equation]:
 
 def elements(equations: Sequence[Equation]) -> int:
     """Of all of ``equations``."""
-    return sum(prod(extent_of(a.extent) for a in e.axes) for e in equations)
+    return sum(points_in(e.axes) for e in equations)
 
 
 def _stays_leaner(flow: Dataflow, blocks: Sequence[Sequence[Equation]], more: Collection[int]) -> bool:
     """Whether the block of the additions ``more`` has fewer elements than these have iterations, and adds up no more terms: as writes, they would have one each, beside what is no sum."""
     own = next(block for block in blocks if flow.additions_in(block) & {*more})
-    iterations = sum(
-        prod(extent_of(a.extent) for a in flow.program.statements[number].axes) for number in more
-    )
+    iterations = sum(points_in(flow.program.statements[number].axes) for number in more)
     others = [e for e in own if not any(isinstance(n, Reduce) for n in postorder(e.body))]
     return elements(own) < iterations and sum(map(_terms, own)) <= iterations + elements(others)
 
 
 def _terms(equation: Equation) -> int:
     """How often the elements of ``equation`` evaluate a part of a sum, or themselves."""
-    inner = sum(
-        prod(extent_of(a.extent) for a in node.axes)
-        for node in postorder(equation.body)
-        if isinstance(node, Reduce)
-    )
+    inner = sum(points_in(node.axes) for node in postorder(equation.body) if isinstance(node, Reduce))
     return elements([equation]) * max(1, inner)
 
 

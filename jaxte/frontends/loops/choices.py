@@ -12,7 +12,8 @@ from typing import Any
 
 from jaxte.frontends.loops.additions import Additions
 from jaxte.frontends.loops.buffers import is_meant
-from jaxte.frontends.loops.expressions import BINARY, truth
+from jaxte.frontends.loops.expressions import BINARY
+from jaxte.frontends.loops.frames import truth
 from jaxte.frontends.loops.numpy_rules import check_in_place, first_of
 from jaxte.frontends.loops.program import Statement, Variable
 from jaxte.frontends.loops.values import Block

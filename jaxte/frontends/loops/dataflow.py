@@ -7,28 +7,21 @@ sees a reduction over those that came before.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import reduce
 
-from jaxte.frontends.loops.choices import overwritten
-from jaxte.frontends.loops.flows import Flows
+from jaxte.frontends.loops.flows import Flows, Reads
 from jaxte.frontends.loops.program import Cell, Equation, Program, Stand, Statement, Variable
 from jaxte.frontends.loops.recorder import FOLDS, identity
-from jaxte.lang.budget import Exhausted
-from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
-from jaxte.lang.functions import logical_or, select
+from jaxte.lang.functions import select
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import SEVERAL
-from jaxte.lang.walk import free_axes, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, rewrite, substitute
 from jaxte.sets.accesses import Access, Content, Source
 from jaxte.sets.domain import IntegerSet
-from jaxte.sets.flow import Flow
 from jaxte.tensors.reducers import builtin_reducer
 
-_LAST = 10**6  # the time of what is returned
 
-
-class Dataflow:
+class Dataflow(Reads):
     """The equations of ``program``.
 
     Args:
@@ -46,22 +39,9 @@ class Dataflow:
         whole: bool = True,
         flows: Flows | None = None,
     ) -> None:
-        self.flows = Flows() if flows is None else flows
+        super().__init__(program, plain, Flows() if flows is None else flows)
         self._is_nested = nested
         self._has_wholes = whole
-        self.program = program
-        self._depth = max((len(s.counters) for s in program.statements), default=0)
-        self._adds = self._additions(plain)
-        self.reads: dict[tuple[Statement, Read], Access] = {}
-        self._indices: dict[Access, dict[Axis, Expr]] = {}
-        self.writes: dict[Access, Statement | Variable] = {}
-        for statement in program.statements:
-            for n, read in enumerate(self.cells(statement)):
-                self.reads[statement, read] = self._read_access(statement, read, n)
-        self.outputs = {v: self._whole(f"O{n}", v, _LAST) for n, v in enumerate(program.results)}
-        self._by_array = self._asked()
-        self._keeps = {a for (s, read), a in self.reads.items() if s.complete and s.only_keeps(read)}
-        self._unkept = self._overwritten()
         self._contents = self._found()
         self._equations: dict[object, Equation] = {}
         self._parts: dict[Statement, Expr] = {}
@@ -71,116 +51,11 @@ class Dataflow:
         while self._leave_out_axes():
             pass
 
-    # --- accesses
-
-    def _additions(self, plain: Collection[int]) -> dict[Statement, str]:
-        """Those of one operation for each variable, the one that adds most often to an element; others write what they say."""
-        every = [s for s in self.program.statements if s.op is not None and s.number not in plain]
-        most: dict[Variable, Statement] = {}
-        for own in every:
-            if own.variable not in most or _repeats(own) > _repeats(most[own.variable]):
-                most[own.variable] = own
-        return {own: own.op for own in every if own.op is not None and own.op == most[own.variable].op}
-
-    def _value(self, statement: Statement) -> Expr:
-        own = statement.part if statement in self._adds else statement.whole
-        assert own is not None
-        return own
-
-    def cells(self, statement: Statement) -> list[Read]:
-        """The reads of variables in a statement."""
-        return [r for r in dict.fromkeys(reads_of(self._value(statement))) if isinstance(r.tensor, Cell)]
-
-    def _read_access(self, statement: Statement, read: Read, n: int) -> Access:
-        variable = self.variable_of(read)
-        axes, indices, table = list(statement.axes), list(read.indices), {}
-        for place, index in enumerate(indices):
-            if reads_of(index):
-                axis = self.flows.axis(
-                    statement.number, read, place, f"{variable.name}_{place}", variable.shape[place]
-                )
-                axes.append(axis)
-                table[axis] = index
-                indices[place] = axis
-        given = statement.guards.get(read, ((),))
-        either = reduce(logical_or, (conjunction(g) for g in given))
-        conditions = (*statement.conditions, *([] if either is TRUE else [either]))
-        access = self.flows.access(
-            f"R{statement.number}_{n}",
-            tuple(axes),
-            conditions,
-            self._array(variable),
-            tuple(indices),
-            statement.time(self._depth, 0),
-        )
-        self._indices[access] = table
-        return access
-
-    def _asked(self) -> dict[str, Flow]:
-        writes: list[Access] = []
-        additions: list[Access] = []
-        for statement in self.program.statements:
-            own = self.flows.access(
-                f"W{statement.number}",
-                statement.axes,
-                statement.conditions,
-                self._array(statement.variable),
-                statement.indices,
-                statement.time(self._depth, 1),
-            )
-            self.writes[own] = statement
-            (additions if statement in self._adds else writes).append(own)
-        for n, variable in enumerate(self.program.variables):
-            if variable.initial is not None:
-                own = self._whole(f"I{n}", variable, -1)
-                self.writes[own] = variable
-                writes.append(own)
-        try:
-            return self.flows.by_array([*self.reads.values(), *self.outputs.values()], writes, additions)
-        except Exhausted:
-            raise DefinitionError(
-                f"{self.program.name}: which write each of its {len(self.reads)} reads sees takes too long to find; make several functions of it, "
-                "each with @te.loops, and call one after the other in JAX"
-            ) from None
-
-    def flow(self, access: Access) -> Flow:
-        """The flow of the array that ``access`` is to."""
-        return self._by_array[access.array]
-
-    def _overwritten(self) -> set[Statement]:
-        """Statements whose element another branch of a choice by data writes, too, so that it need not be kept."""
-        if not any(s.keeps is not None for s in self.program.statements):
-            return set()
-        own = {
-            access.label: source for access, source in self.writes.items() if isinstance(source, Statement)
-        }
-        seen = {
-            key: [own[n] for n in self.flow(access).labels(access) if n in own]
-            for key, access in self.reads.items()
-        }
-        return overwritten(self.program.statements, seen)
-
-    def _whole(self, label: str, variable: Variable, time: int) -> Access:
-        axes = tuple(
-            self.flows.axis(time, Read(variable.cell, [as_expr(0)] * len(variable.shape)), n, f"i{n}", extent)
-            for n, extent in enumerate(variable.shape)
-        )
-        times = (as_expr(time), *(as_expr(0) for _ in range(2 * self._depth + 1)))
-        return self.flows.access(label, axes, (), self._array(variable), axes, times)
-
-    def _array(self, variable: Variable) -> str:
-        return f"A{self.program.variables.index(variable)}"
-
-    def variable_of(self, read: Read) -> Variable:
-        return next(v for v in self.program.variables if v.cell is read.tensor)
-
-    # --- contents
-
     def _found(self) -> dict[Access, Content]:
         """What each read sees: that of those with additions for all at once that see the same."""
         found: dict[Access, Content] = {}
         groups: dict[str, list[Access]] = {}
-        shapes = {self._array(v): [as_expr(e) for e in v.shape] for v in self.program.variables}
+        shapes = {self.array_of(v): [as_expr(e) for e in v.shape] for v in self.program.variables}
         for access in [*self.reads.values(), *self.outputs.values()]:
             if self.flow(access).has_additions(access):
                 groups.setdefault(access.array, []).append(access)
@@ -192,7 +67,7 @@ class Dataflow:
             if len(content.reads) > 1:
                 found.update((r, content) for r in content.reads)
         for array, reads in groups.items():
-            own = self._by_array[array]
+            own = self.by_array[array]
             ask = own.nested_contents if self._is_nested else own.shared_contents
             for content in ask(reads, shapes[array]):
                 found.update((r, content) for r in content.reads)
@@ -201,7 +76,7 @@ class Dataflow:
     def _versions(self, found: Mapping[Access, Content]) -> dict[Access, list[Access]]:
         """Reads of whole arrays that several writes of an iteration have put together, each with the later ones in that iteration, which may see the same."""
         by_access = {access: statement for (statement, _), access in self.reads.items()}
-        reads = [a for a in by_access if a in found and not self._indices[a]]
+        reads = [a for a in by_access if a in found and not self.positions[a]]
         groups: dict[Access, list[Access]] = {}
         for whole in reads:
             around = len(whole.axes) - len(whole.indices)
@@ -272,8 +147,8 @@ class Dataflow:
             known[node] = found
             return found
 
-        value = statement.alone if statement in self._unkept else None
-        return rule(self._value(statement) if value is None else value)
+        value = statement.alone if statement in self.unkept else None
+        return rule(self.value_of(statement) if value is None else value)
 
     def _at(self, statement: Statement, read: Read, indices: Sequence[Expr]) -> Expr:
         access, variable = self.reads[statement, read], self.variable_of(read)
@@ -281,7 +156,7 @@ class Dataflow:
         if content.shared:
             around = statement.axes[: content.around]
             return Read(self._equation_of(content, variable).stand, [*around, *indices])
-        places = {n: a for a in self._indices[access] for n, i in enumerate(access.indices) if i is a}
+        places = {n: a for a in self.positions[access] for n, i in enumerate(access.indices) if i is a}
         table = {axis: indices[n] for n, axis in places.items()}
         if not content.added:
             return substitute(self._seen(content, variable), table)
@@ -298,7 +173,7 @@ class Dataflow:
             own = self._element(source)
             result = own if result is None else select(source.condition, own, result)
         for source in content.added:
-            op = self._adds[self._statement(source)]
+            op = self.adds[self._statement(source)]
             term = self._term(source, op)
             if source.condition is not TRUE:
                 term = select(source.condition, term, identity(op, variable.dtype))
@@ -312,7 +187,7 @@ class Dataflow:
 
     def _may_hold_nothing(self, access: Access) -> bool:
         """Whether ``access`` is what a branch keeps of an element that the other branch writes, and that nothing was written to before."""
-        return access in self._keeps and self.flow(access).unwritten(access) is not None
+        return access in self.keeps and self.flow(access).unwritten(access) is not None
 
     def _statement(self, source: Source) -> Statement:
         own = self.writes[source.write]
@@ -396,9 +271,3 @@ def _needed(equation: Equation) -> tuple[Expr, tuple[Axis, ...]]:
         used.update(free_axes(equation.domain))
         own = tuple(a for a in equation.axes if a in used)
     return equation.domain, own
-
-
-def _repeats(statement: Statement) -> int:
-    """How many of the loops around a statement run over one element that it writes."""
-    counted = {a for index in statement.indices for a in free_axes(index)}
-    return sum(axis not in counted for axis in statement.axes)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import ast
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.locals import names_of_its_own
+from jaxte.frontends.loops.frames import Frame, Redo, is_truth, truth
 from jaxte.frontends.loops.numpy_rules import computed, elementwise, viewed
 from jaxte.frontends.loops.program import Variable
 from jaxte.frontends.loops.recorder import Recorder
-from jaxte.frontends.loops.source import Written
 from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError, JaxteError, nearest
@@ -38,127 +35,7 @@ COMPARE: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ast.Gt: (operator.gt, functions.greater), ast.GtE: (operator.ge, functions.greater_equal),
     ast.Eq: (operator.eq, functions.equal), ast.NotEq: (operator.ne, functions.not_equal),
 }  # fmt: skip
-_SIZES = ("shape", "size", "ndim")
 _WIDE = ("float64", "complex128", "int64")
-
-
-class Redo(Exception):
-    """The text has to be read again, with ``name`` as a variable."""
-
-    def __init__(self, key: object) -> None:
-        super().__init__(str(key))
-        self.key = key
-
-
-@dataclass
-class Frame:
-    """One function that is read: its text, and what its names stand for.
-
-    Attributes:
-        base: how many loops and choices are around its call.
-        choices: how many of these are choices by data.
-        homes: of names, how many choices by data hold all that the text says of them.
-        within: of these names, the number of the branch that they live in.
-        around: the loops around the statement that is read, the outermost first.
-        counting: the names that count them, and those that are written out.
-        is_called: whether another such function calls it.
-        evaluated: the expression, or the statement, that is evaluated.
-    """
-
-    text: Written
-    names: dict[str, Any]
-    ended: dict[str, str]
-    number: int
-    base: int = 0
-    choices: int = 0
-    homes: dict[str, int] = field(default_factory=dict)
-    within: dict[str, int] = field(default_factory=dict)
-    around: list[ast.For | ast.While] = field(default_factory=list)
-    counting: list[str] = field(default_factory=list)
-    is_called: bool = False
-    evaluated: ast.AST | None = None
-
-    def evaluates(self, node: ast.AST) -> None:
-        """``node`` is what is evaluated: of a statement, what it evaluates before it does anything."""
-        match node:
-            case (
-                ast.Assign(value=own) | ast.AnnAssign(value=own) | ast.Expr(value=own) | ast.Return(value=own)
-            ):
-                self.evaluated = own
-            case ast.If(test=own) | ast.While(test=own) | ast.For(iter=own):
-                self.evaluated = own
-            case _:
-                self.evaluated = node
-
-    def beside(self, node: ast.AST) -> list[Any]:
-        """What the names stand for that are evaluated together with ``node``, outside of it; nothing where ``node`` is all."""
-        if self.evaluated is None:
-            return []
-        own = {id(n) for n in ast.walk(node)}
-        named = (n.id for n in ast.walk(self.evaluated) if isinstance(n, ast.Name) and id(n) not in own)
-        return [self.names[name] for name in named if name in self.names]
-
-    def home(self, name: str, present: int) -> int:
-        """How many of the ``present`` choices a variable lives within: of names that the text does not have, all."""
-        return self.homes.get(name, self.choices) if name in self.text.stores else present
-
-    @contextmanager
-    def settled(self, body: Sequence[ast.stmt], present: int, number: int) -> Iterator[None]:
-        """The names that ``body``, a branch of a choice by data, sets first and whose values nothing outside of it reads live within it."""
-        own = [name for name in names_of_its_own(body, self.text.tree) if name in self.text.stores]
-        before = {name: (self.homes.get(name), self.within.get(name)) for name in own}
-        for name in own:
-            self.names.pop(name, None)
-            self.homes[name], self.within[name] = present, number
-        yield
-        for name, (home, within) in before.items():
-            self.names.pop(name, None)
-            _put_back(self.homes, name, home)
-            _put_back(self.within, name, within)
-
-    def key(self, name: str) -> tuple[object, ...]:
-        """What the variable of ``name`` is found by: those of names that live within choices are others in each."""
-        within = self.within.get(name)
-        return (self.number, name) if within is None else (self.number, name, "within", within)
-
-    def bind(self, name: str, value: Any) -> None:
-        """``name`` stands for ``value`` from here on."""
-        self.names[name] = value
-
-    def end(self, name: str, why: str) -> None:
-        """``name`` stands for nothing from here on."""
-        del self.names[name]
-        self.ended[name] = why
-
-    def ends(self, name: str) -> str:
-        """Why a counter stands for nothing behind its loop."""
-        return f"{name} is the counter of a loop that has ended; keep its last value in a name of its own, or use another counter"
-
-    def is_of_positions(self, node: ast.expr) -> bool:
-        """Whether counters, sizes and numbers decide ``node`` alone: it names no array and no local number but for their sizes."""
-        sizes = {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute) and n.attr in _SIZES}
-        named = (n for n in ast.walk(node) if isinstance(n, ast.Name) and id(n) not in sizes)
-        return not any(isinstance(self.names.get(n.id), (Variable, Block)) for n in named)
-
-
-def _put_back(table: dict[str, int], name: str, value: int | None) -> None:
-    if value is None:
-        table.pop(name, None)
-    else:
-        table[name] = value
-
-
-def truth(value: Any) -> Any:
-    """What a number says as a condition: whether it is not 0."""
-    if not isinstance(value, Expr):
-        return bool(value)
-    if isinstance(value, Const):
-        return bool(value.value)
-    return value if value.dtype == "bool" else functions.not_equal(value, 0)
-
-
-def _is_truth(value: Any) -> bool:
-    return as_expr(value).dtype == "bool"
 
 
 class Expressions(ABC):
@@ -341,7 +218,7 @@ class Expressions(ABC):
                 continue
             with self.recorder.inside(as_expr(test) if is_and else functions.logical_not(test)):
                 other = self.number(part)
-            if not (_is_truth(found) and _is_truth(other)):
+            if not (is_truth(found) and is_truth(other)):
                 found = (
                     functions.select(test, other, found) if is_and else functions.select(test, found, other)
                 )

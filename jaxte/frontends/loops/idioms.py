@@ -2,15 +2,12 @@
 
 ``for x in a`` is a loop over positions. Where ``u, v = v, u`` within a loop makes names change arrays, the arrays change contents; and where ``u = d`` gives
 ``u`` an array that ``d`` does not mean any more, since the next that is said of ``d`` is another array, ``u`` has its elements.
-
-``break``, ``continue`` and ``while`` as loops over ranges with an ``if``: what may be left out stands in the branch that is executed else.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T", bound=ast.AST)
@@ -32,13 +29,13 @@ def over_positions(node: ast.For) -> ast.For | None:
     lengths = [_call("len", [a], like) for a in arrays]
     bound = lengths[0] if len(lengths) == 1 else _call("min", lengths, like)
     taken = [
-        _at(name, ast.Assign([name], _element(array, position, like)))
+        located(name, ast.Assign([name], _element(array, position, like)))
         for name, array in zip(names, arrays, strict=True)
     ]
     if counter is not None and start is not None:
-        taken.insert(0, _at(counter, ast.Assign([counter], _sum(start, position, like))))
-    target = _at(node.target, ast.Name(position, ast.Store()))
-    return _at(node, ast.For(target, _call("range", [bound], like), [*taken, *node.body], node.orelse))
+        taken.insert(0, located(counter, ast.Assign([counter], _sum(start, position, like))))
+    target = located(node.target, ast.Name(position, ast.Store()))
+    return located(node, ast.For(target, _call("range", [bound], like), [*taken, *node.body], node.orelse))
 
 
 def counters_of(node: ast.For) -> list[ast.AST]:
@@ -92,7 +89,7 @@ def _first_count(call: ast.expr) -> ast.Constant | None:
 
 
 def _sum(start: ast.expr, position: str, like: ast.AST) -> ast.expr:
-    return _at(like, ast.BinOp(_at(like, ast.Name(position, ast.Load())), ast.Add(), start))
+    return located(like, ast.BinOp(located(like, ast.Name(position, ast.Load())), ast.Add(), start))
 
 
 def _are_arrays(nodes: Sequence[ast.expr]) -> bool:
@@ -115,9 +112,9 @@ def exchanges(body: Sequence[ast.stmt], function: ast.FunctionDef) -> Iterator[a
 
 def _exchange(u: str, v: str, like: ast.stmt) -> ast.stmt:
     """``u, v = v, u``."""
-    left = ast.Tuple([_at(like, ast.Name(n, ast.Store())) for n in (u, v)], ast.Store())
-    right = ast.Tuple([_at(like, ast.Name(n, ast.Load())) for n in (v, u)], ast.Load())
-    return _at(like, ast.Assign([_at(like, left)], _at(like, right)))
+    left = ast.Tuple([located(like, ast.Name(n, ast.Store())) for n in (u, v)], ast.Store())
+    right = ast.Tuple([located(like, ast.Name(n, ast.Load())) for n in (v, u)], ast.Load())
+    return located(like, ast.Assign([located(like, left)], located(like, right)))
 
 
 def is_handed_over(
@@ -168,18 +165,16 @@ def _mentions(node: ast.AST, name: str) -> int:
 
 
 def _element(array: ast.expr, position: str, like: ast.AST) -> ast.expr:
-    return _at(like, ast.Subscript(array, _at(like, ast.Name(position, ast.Load())), ast.Load()))
+    return located(like, ast.Subscript(array, located(like, ast.Name(position, ast.Load())), ast.Load()))
 
 
 def _call(name: str, args: Sequence[ast.expr], like: ast.AST) -> ast.expr:
-    return _at(like, ast.Call(_at(like, ast.Name(name, ast.Load())), list(args), []))
+    return located(like, ast.Call(located(like, ast.Name(name, ast.Load())), list(args), []))
 
 
-def _at(like: ast.AST, node: T) -> T:
+def located(like: ast.AST, node: T) -> T:
+    """``node`` where ``like`` stands in the text."""
     return ast.copy_location(node, like)
-
-
-_FLIPPED: dict[type, type] = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
 def jumps_in(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -199,7 +194,7 @@ def without_jumps(body: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
     for n, node in enumerate(body):
         rest = body[n + 1 :]
         if isinstance(node, ast.Continue):
-            return [*found, _at(node, ast.Pass())]
+            return [*found, located(node, ast.Pass())]
         if isinstance(node, ast.Break):
             return [*found, assignment(flag, True, node)]
         if isinstance(node, ast.If) and jumps_in([node]):
@@ -207,135 +202,23 @@ def without_jumps(body: Sequence[ast.stmt], flag: str) -> list[ast.stmt]:
                 without_jumps([*node.body, *rest], flag),
                 without_jumps([*node.orelse, *rest], flag),
             )
-            return [*found, _at(node, ast.If(node.test, taken, other))]
+            return [*found, located(node, ast.If(node.test, taken, other))]
         found.append(node)
     return found
 
 
 def unless(flag: str, body: Sequence[ast.stmt], like: ast.stmt) -> ast.stmt:
     """``if not flag: body``."""
-    test = _at(like, ast.UnaryOp(ast.Not(), _at(like, ast.Name(flag, ast.Load()))))
-    return _at(like, ast.If(test, list(body), []))
+    test = located(like, ast.UnaryOp(ast.Not(), located(like, ast.Name(flag, ast.Load()))))
+    return located(like, ast.If(test, list(body), []))
 
 
 def assignment(name: str, value: ast.expr | bool, like: ast.AST) -> ast.stmt:
     """``name = value``."""
-    own = value if isinstance(value, ast.expr) else _at(like, ast.Constant(value))
-    return _at(like, ast.Assign([_at(like, ast.Name(name, ast.Store()))], own))
+    own = value if isinstance(value, ast.expr) else located(like, ast.Constant(value))
+    return located(like, ast.Assign([located(like, ast.Name(name, ast.Store()))], own))
 
 
 def stop_unless(test: ast.expr) -> ast.stmt:
     """``if test: pass else: break``."""
-    return _at(test, ast.If(test, [_at(test, ast.Pass())], [_at(test, ast.Break())]))
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A ``while`` that counts: ``for name in range(first, bound, step)``, of which ``others`` is tested before each iteration.
-
-    Attributes:
-        is_inclusive: whether the bound itself is taken, too.
-    """
-
-    name: str
-    first: ast.expr
-    bound: ast.expr
-    step: int
-    is_inclusive: bool
-    others: list[ast.expr]
-    body: list[ast.stmt]
-
-    def next(self, like: ast.AST) -> ast.expr:
-        """What it counts in the next iteration."""
-        now, step = _at(like, ast.Name(self.name, ast.Load())), _at(like, ast.Constant(self.step))
-        return _at(like, ast.BinOp(now, ast.Add(), step))
-
-
-def counted(node: ast.While, function: ast.FunctionDef) -> Counted | None:
-    """What ``node`` counts, if one of its conditions compares a name that is increased by a number at the end of its body, and set once before."""
-    tests = (
-        node.test.values
-        if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
-        else [node.test]
-    )
-    *body, last = node.body
-    if not isinstance(last, ast.AugAssign) or not isinstance(last.target, ast.Name) or not body:
-        return None
-    name, step = last.target.id, _number(last)
-    stores = [v for n in ast.walk(function) if isinstance(n, ast.Assign) for v in _given(n, name)]
-    every = [
-        n
-        for n in ast.walk(function)
-        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-    ]
-    if not step or len(stores) != 1 or len(every) != 2 or stores[0].lineno > node.lineno:
-        return None
-    if any(isinstance(n, ast.Continue) for n in jumps_in(body)):
-        return None
-    before = [n for n in ast.walk(function) if stores[0].lineno <= getattr(n, "lineno", 0) < node.lineno]
-    if _named(stores[0]) & (_changed(before) - {name}) or not _is_begun_with(node, stores[0], function):
-        return None
-    for n, test in enumerate(tests):
-        found = _bound(test, name, step)
-        if found is not None and not _named(found) & _changed(n for own in node.body for n in ast.walk(own)):
-            others = [t for k, t in enumerate(tests) if k != n]
-            return Counted(name, stores[0], found, step, _is_inclusive(test), others, body)
-    return None
-
-
-def _named(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-
-
-def _changed(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names that statements among ``nodes`` give values, or whose elements they do."""
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-            found |= _named(node.value)
-    return found
-
-
-def _is_begun_with(node: ast.While, first: ast.expr, function: ast.FunctionDef) -> bool:
-    """Whether ``first`` is given anew each time that ``node`` begins: every loop around the one is around the other."""
-    loops = [n for n in ast.walk(function) if isinstance(n, (ast.For, ast.While)) and n is not node]
-    return all(first in ast.walk(own) for own in loops if node in ast.walk(own))
-
-
-def _given(node: ast.Assign, name: str) -> Iterator[ast.expr]:
-    """What ``node`` gives ``name``, by itself or among several."""
-    for target in node.targets:
-        match target, node.value:
-            case ast.Name(id=own), value if own == name:
-                yield value
-            case ast.Tuple(elts=names), ast.Tuple(elts=values) if len(names) == len(values):
-                yield from (
-                    v for t, v in zip(names, values, strict=True) if isinstance(t, ast.Name) and t.id == name
-                )
-
-
-def _number(node: ast.AugAssign) -> int:
-    """By how much a name is increased; 0 where that is no number."""
-    value = node.value.value if isinstance(node.value, ast.Constant) else 0
-    if not isinstance(value, int) or not isinstance(node.op, (ast.Add, ast.Sub)):
-        return 0
-    return value if isinstance(node.op, ast.Add) else -value
-
-
-def _bound(test: ast.expr, name: str, step: int) -> ast.expr | None:
-    """What ``test`` says that ``name`` stays below, or above where it is decreased."""
-    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
-        return None
-    left, kind, right = test.left, type(test.ops[0]), test.comparators[0]
-    if isinstance(right, ast.Name) and right.id == name and kind in _FLIPPED:
-        left, kind, right = right, _FLIPPED[kind], left
-    if not isinstance(left, ast.Name) or left.id != name:
-        return None
-    wanted = (ast.Lt, ast.LtE) if step > 0 else (ast.Gt, ast.GtE)
-    return right if issubclass(kind, wanted) else None
-
-
-def _is_inclusive(test: ast.expr) -> bool:
-    return isinstance(test, ast.Compare) and isinstance(test.ops[0], (ast.LtE, ast.GtE))
+    return located(test, ast.If(test, [located(test, ast.Pass())], [located(test, ast.Break())]))

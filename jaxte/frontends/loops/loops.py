@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function import FunctionOptions, function
+from jaxte.frontends.loops.frames import Redo
+from jaxte.frontends.loops.program import Program
+from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.source import Written, written
-from jaxte.frontends.loops.statements import program_of
+from jaxte.frontends.loops.statements import Reader
 from jaxte.frontends.loops.tensors import tensors_of
+from jaxte.frontends.loops.values import as_precise
+from jaxte.lang import dtypes
 from jaxte.lang.checks import described, typed
-from jaxte.lang.errors import ArgumentError
+from jaxte.lang.dtypes import promote
+from jaxte.lang.errors import ArgumentError, DefinitionError
+from jaxte.lang.limits import LEVELS
+from jaxte.tensors.tensor import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,3 +107,44 @@ def loops(fn: Any = None, **options: Any) -> Any:
     build.__name__, build.__qualname__, build.__doc__ = fn.__name__, fn.__qualname__, fn.__doc__
     build.__module__ = fn.__module__
     return LoopsFunction(fn, text, signature, function(build, **options))
+
+
+def program_of(text: Written, arguments: Mapping[str, Any]) -> Program:
+    """The program of a function for its arguments: Tensors, and static objects.
+
+    Raises:
+        DefinitionError: a statement that is not understood, with a caret under it.
+    """
+    kinds: dict[object, str] = {}
+    forced: set[object] = set()
+    readings = 0
+    # Readings of a text, until the dtypes of its variables are found.
+    while readings < LEVELS:
+        recorder = Recorder(kinds)
+        try:
+            reader = Reader(text, recorder, forced, _default_of(arguments), ())
+            found = reader.run(arguments)
+        except Redo as again:
+            readings += again.key in forced  # one more of the same would be asked for without end
+            forced.add(again.key)
+            continue
+        readings += 1
+        before = dict(kinds)
+        for key, variable in recorder.variables.items():
+            if variable.is_inferred and variable in recorder.found:
+                kind, weak = promote(recorder.found[variable])
+                kinds[key] = as_precise(kind, reader.default) if weak else kind
+        if before == kinds:
+            return found
+    raise DefinitionError(
+        f"{text.source.who}: the dtypes of its variables depend on each other; give them by arrays"
+    )
+
+
+def _default_of(arguments: Mapping[str, Any]) -> str:
+    """The dtype of floats: the widest of the arguments, that of doubles where there are wide integers alone."""
+    own = [a.dtype for a in arguments.values() if isinstance(a, Tensor)]
+    kinds = [(dtype, False) for dtype in own if dtypes.is_inexact(dtype)]
+    if not kinds:
+        return "float64" if "int64" in own or "uint64" in own else "float32"
+    return dtypes.real_dtype(promote(kinds)[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jaxte.frontends.loops.clocks import Clocks, Nest
+from jaxte.frontends.loops.edges import Clocks, Nest
 from jaxte.frontends.loops.given import Made
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.frontends.loops.rotated import Row, rotated

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from jaxte.frontends.text.tree import Span
-from jaxte.lang.expr import TRUE, Axis, Expr, Read, as_expr
+from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr
+from jaxte.lang.functions import logical_and
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import free_axes, reads_of
+from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.sets.affine import normal
+from jaxte.sets.domain import IntegerSet
 from jaxte.sets.tabulate import evaluate_index
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.shapes import Shape, as_extent
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 
 class Cell(Placeholder):
@@ -209,3 +214,63 @@ class Equation:
     def reads_now(self, moved: Read, written: Read) -> None:
         """``moved`` stands where the body was written with ``written``: what is known of the one holds for the other."""
         self.origins[moved] = written
+
+
+class Unbounded(Exception):
+    """The range of a loop has no greatest length."""
+
+
+def counter_of(
+    name: str, lo: Expr, hi: Expr, step: int, around: Sequence[Axis], conditions: Sequence[Expr]
+) -> Counter:
+    """The counter of a loop from ``lo`` to ``hi``, which may move with the axes of the loops ``around``, under the ``conditions`` there.
+
+    Raises:
+        Unbounded: it has no greatest length.
+    """
+    sign = 1 if step > 0 else -1
+    size, span = abs(step), normal((hi - lo) * sign)
+    moving = bool(free_axes(lo) or free_axes(hi))
+    if not moving:
+        extent = normal((span + (size - 1)) // size)
+        if isinstance(extent, Const) and int(extent.value) < 0:  # type: ignore[arg-type]
+            extent = as_expr(0)
+        axis = Axis(name, 0, extent)
+        return Counter(name, axis, normal(lo + axis * step), TRUE)
+    points = IntegerSet(around, [*conditions, span > 0])
+    first, most = lo, span
+    empty = points.is_empty()
+    if free_axes(lo) and size == 1:
+        ends = (None, None) if empty else (points.maximum(lo * -sign), points.maximum(hi * sign))
+        if ends[0] is not None and ends[1] is not None:
+            first, most = normal(ends[0] * -sign), normal(ends[1] + ends[0])
+    if free_axes(most):
+        found = as_expr(0) if empty else points.maximum(most)
+        if found is None:
+            raise Unbounded
+        most = found
+    axis = Axis(name, 0, normal((most + (size - 1)) // size))
+    value = normal(first + axis * step)
+    inside = logical_and(value * sign >= lo * sign, value * sign < hi * sign)
+    return Counter(name, axis, value, inside)
+
+
+Target = tuple[Variable, tuple[object, ...]]
+
+
+def target_of(statement: Statement, loops: int, given: Sequence[Expr]) -> Target:
+    """The elements that ``statement`` writes in an iteration of the ``loops`` around a choice, under more conditions than are ``given`` there.
+
+    Counters of loops within are their places and extents, so that two statements that write a whole array write the same.
+    """
+    within = [c.axis for c in statement.counters[loops:]]
+    table: dict[Axis, Expr] = {axis: _stand_in(n, axis.extent) for n, axis in enumerate(within)}
+    around = set(given)
+    more = [c for c in statement.conditions if c not in around]
+    parts = [*table.values(), *(substitute(e, table) for e in (*statement.indices, *more))]
+    return statement.variable, tuple(map(id, parts))
+
+
+@cache
+def _stand_in(place: int, extent: Expr) -> Axis:
+    return Axis(f"_{place}", 0, extent)

@@ -1,4 +1,4 @@
-"""Loops of a program: the range of a ``for``, a ``while`` that counts, and loops that are written out because their counter stands in a power."""
+"""Loops of a program: the range of a ``for``, and loops that are written out because their counter stands in a power."""
 
 from __future__ import annotations
 
@@ -11,26 +11,21 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.loops.choices import Choices
-from jaxte.frontends.loops.expressions import Redo, truth
+from jaxte.frontends.loops.frames import Redo
 from jaxte.frontends.loops.idioms import (
-    Counted,
     assignment,
     counters_of,
     jumps_in,
     over_positions,
-    stop_unless,
     unless,
     without_jumps,
 )
-from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.recorder import Unbounded
+from jaxte.frontends.loops.program import Unbounded, Variable
 from jaxte.frontends.loops.values import Block, is_static
 from jaxte.lang import functions
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.lang.limits import FEW, MOST_PARTS
 from jaxte.sets.affine import normal
-
-NO_BOUND = "a while loop has no bound that is known; write for t in range(most): if not (...): break, or count in it, as in while t < most and ...: ...; t += 1"
 
 
 class Ranges(Choices):
@@ -76,7 +71,7 @@ class Ranges(Choices):
                 node.target, f"{name} is the counter of a loop and is assigned elsewhere; use another name"
             )
         lo, hi, step, most = self._range(node)
-        self._over_range(node, name, (lo, hi, step), node.body, most)
+        self.over_range(node, name, (lo, hi, step), node.body, most)
 
     def _check_same_array(self, node: ast.For) -> None:
         """That no statement of a loop over an array gives its name another one: Python goes on with the first."""
@@ -144,52 +139,13 @@ class Ranges(Choices):
         for own, part in zip(target.elts, value, strict=True):
             self._give(own, part, node)
 
-    def counted(self, node: ast.While, own: Counted) -> None:
-        """A ``while`` that counts, as a loop over a range that may end earlier."""
-        if node.orelse:
-            raise self.fault(node.orelse[0], "else of a loop is no part of te.loops; write an if behind it")
-        first, bound = self.number(own.first), self.number(own.bound)
-        if not is_static(first) or not is_static(bound):
-            self.as_known(own.first)
-            self.as_known(own.bound)
-            raise self.fault(node.test, f"what {own.name} counts from and to depends on data; {NO_BOUND}")
-        end = bound + (1 if own.step > 0 else -1) if own.is_inclusive else bound
-        body = [*(stop_unless(t) for t in own.others), *own.body]
-        if (self.frame.number, own.name) not in self.forced:
-            self._over_range(node, own.name, (first, end, own.step), body, None)
-            self.frame.end(own.name, self.frame.ends(own.name))
-            return
-        # what it counts to is read behind it: a number that each iteration sets
-        reached = f"te.loops: reached by {own.name}"
-        self.statement(assignment(reached, own.first, node))
-        body.append(assignment(reached, own.next(node), node))
-        self._over_range(node, own.name, (first, end, own.step), body, None)
-        self.statement(assignment(own.name, ast.copy_location(ast.Name(reached, ast.Load()), node), node))
-
-    def repeated(self, node: ast.While) -> None:
-        """A ``while`` over numbers that are known, as ``while n > 1: ...; n //= 2``, written out."""
-        if node.orelse or jumps_in(node.body):
-            raise self.fault(node, NO_BOUND)
-        for _ in range(MOST_PARTS + 1):
-            test = truth(self.number(node.test))
-            if isinstance(test, Expr):
-                self.as_known(node.test)
-                raise self.fault(node, NO_BOUND)
-            if not test:
-                return
-            self.block_of(node.body)
-        raise self.fault(
-            node,
-            f"a while loop over known numbers is written out, and this one has more than {MOST_PARTS} iterations",
-        )
-
     def _changed_numbers(self, before: Mapping[str, Any]) -> list[str]:
         """The names of numbers that are known, and were others."""
         names = self.frame.names
         known = [n for n in names if (self.frame.number, "known", n) in self.forced]
         return [n for n in known if n in before and names[n] is not before[n]]
 
-    def _over_range(
+    def over_range(
         self,
         node: ast.For | ast.While,
         name: str,

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
-from jaxte.frontends.loops.program import Counter, Marked, Statement, Variable
+from jaxte.frontends.loops.program import Counter, Marked, Statement, Target, Variable, counter_of, target_of
 from jaxte.frontends.text.tree import Span
-from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, as_expr, call, cast
+from jaxte.lang.expr import TRUE, Axis, Expr, Read, as_expr, call, cast
 from jaxte.lang.functions import logical_and, logical_not, maximum, minimum, select
 from jaxte.lang.operators import ADD, EQUAL, MULTIPLY
-from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lang.walk import reads_of
 from jaxte.sets.affine import normal
-from jaxte.sets.domain import IntegerSet
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Tensor
@@ -27,13 +25,7 @@ FOLDS = {
     "min": minimum,
 }
 
-
 Branch = tuple[tuple[int, bool], ...]
-Target = tuple[Variable, tuple[object, ...]]
-
-
-class Unbounded(Exception):
-    """The range of a loop has no greatest length."""
 
 
 @dataclass(frozen=True)
@@ -96,41 +88,13 @@ class Recorder:
     @contextmanager
     def loop(self, name: str, lo: Any, hi: Any, step: int = 1) -> Iterator[Counter]:
         """A loop around the statements that follow."""
-        counter = self._counter(name, normal(as_expr(lo)), normal(as_expr(hi)), step)
+        counter = counter_of(name, normal(as_expr(lo)), normal(as_expr(hi)), step, self.axes, self.conditions)
         self._counters.append(counter)
         self._places.append(0)
         yield counter
         self._counters.pop()
         self._places.pop()
         self._places[-1] += 1
-
-    def _counter(self, name: str, lo: Expr, hi: Expr, step: int) -> Counter:
-        sign = 1 if step > 0 else -1
-        size, span = abs(step), normal((hi - lo) * sign)
-        moving = bool(free_axes(lo) or free_axes(hi))
-        if not moving:
-            extent = normal((span + (size - 1)) // size)
-            if isinstance(extent, Const) and int(extent.value) < 0:  # type: ignore[arg-type]
-                extent = as_expr(0)
-            axis = Axis(name, 0, extent)
-            return Counter(name, axis, normal(lo + axis * step), TRUE)
-        around = [c.axis for c in self._counters]
-        points = IntegerSet(around, [*self.conditions, span > 0])
-        first, most = lo, span
-        empty = points.is_empty()
-        if free_axes(lo) and size == 1:
-            ends = (None, None) if empty else (points.maximum(lo * -sign), points.maximum(hi * sign))
-            if ends[0] is not None and ends[1] is not None:
-                first, most = normal(ends[0] * -sign), normal(ends[1] + ends[0])
-        if free_axes(most):
-            found = as_expr(0) if empty else points.maximum(most)
-            if found is None:
-                raise Unbounded
-            most = found
-        axis = Axis(name, 0, normal((most + (size - 1)) // size))
-        value = normal(first + axis * step)
-        inside = logical_and(value * sign >= lo * sign, value * sign < hi * sign)
-        return Counter(name, axis, value, inside)
 
     @property
     def conditions(self) -> tuple[Expr, ...]:
@@ -159,9 +123,9 @@ class Recorder:
             inner = (*around, (number, taken))
             own = [s for s in self.statements[start:] if s.branch == inner and s.op is None]
             own += [s for branch, s in self._finished if branch == inner]
-            written.append({_target(s, self.loops, given) for s in own})
+            written.append({target_of(s, self.loops, given) for s in own})
         both = written[0] & written[1]
-        targets = {n: _target(s, self.loops, given) for n, s in enumerate(self.statements) if n >= start}
+        targets = {n: target_of(s, self.loops, given) for n, s in enumerate(self.statements) if n >= start}
         last = {target: n for n, target in targets.items()}
         for n, target in targets.items():
             if target in both:
@@ -328,24 +292,6 @@ class Recorder:
     def _noted(self, read: Read, span: Span) -> None:
         self.guards.setdefault(read, []).append(())
         self.spans.setdefault(read, span)
-
-
-def _target(statement: Statement, loops: int, given: Sequence[Expr]) -> Target:
-    """The elements that ``statement`` writes in an iteration of the ``loops`` around a choice, under more conditions than are ``given`` there.
-
-    Counters of loops within are their places and extents, so that two statements that write a whole array write the same.
-    """
-    within = [c.axis for c in statement.counters[loops:]]
-    table: dict[Axis, Expr] = {axis: _stand_in(n, axis.extent) for n, axis in enumerate(within)}
-    around = set(given)
-    more = [c for c in statement.conditions if c not in around]
-    parts = [*table.values(), *(substitute(e, table) for e in (*statement.indices, *more))]
-    return statement.variable, tuple(map(id, parts))
-
-
-@cache
-def _stand_in(place: int, extent: Expr) -> Axis:
-    return Axis(f"_{place}", 0, extent)
 
 
 def identity(op: str, dtype: str) -> Expr:

@@ -15,7 +15,7 @@ from functools import cached_property
 from types import CellType
 from typing import Any, TypeVar
 
-from jaxte.frontends.loops.idioms import counters_of
+from jaxte.frontends.loops.idioms import counters_of, located
 from jaxte.frontends.text.tree import Source, Span
 from jaxte.lang.errors import DefinitionError
 
@@ -132,11 +132,12 @@ class Written:
         """What assignments give to each name."""
         found: dict[str, list[ast.AST]] = {}
         for node in ast.walk(self.tree):
-            if isinstance(node, (ast.Assign, ast.AugAssign)):
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    for n in ast.walk(target):
-                        if isinstance(n, ast.Name):
-                            found.setdefault(n.id, []).append(node.value)
+            if not isinstance(node, (ast.Assign, ast.AugAssign)):
+                continue
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for n in (n for target in targets for n in ast.walk(target)):
+                if isinstance(n, ast.Name):
+                    found.setdefault(n.id, []).append(node.value)
         return found
 
     def last_store(self, name: str) -> ast.AST:
@@ -226,12 +227,12 @@ def with_one_return(function: ast.FunctionDef) -> ast.FunctionDef:
     if body is None:
         return function
     last = function.body[-1]
-    read: list[ast.expr] = [_at(last, ast.Name(n, ast.Load())) for n in names]
-    found = read[0] if length is None else _at(last, ast.Tuple(read, ast.Load()))
+    read: list[ast.expr] = [located(last, ast.Name(n, ast.Load())) for n in names]
+    found = read[0] if length is None else located(last, ast.Tuple(read, ast.Load()))
     own = ast.FunctionDef(
-        function.name, function.args, [*body, _at(last, ast.Return(found))], function.decorator_list
+        function.name, function.args, [*body, located(last, ast.Return(found))], function.decorator_list
     )
-    return _at(function, own)
+    return located(function, own)
 
 
 def _returned(body: Sequence[ast.stmt]) -> list[ast.expr | None]:
@@ -253,7 +254,7 @@ def _settled(body: Sequence[ast.stmt], names: Sequence[str]) -> list[ast.stmt] |
         if isinstance(node, ast.Return) and node.value is not None:
             values = node.value.elts if isinstance(node.value, ast.Tuple) and len(names) > 1 else [node.value]
             own = [
-                _at(node, ast.Assign([_at(node, ast.Name(name, ast.Store()))], value))
+                located(node, ast.Assign([located(node, ast.Name(name, ast.Store()))], value))
                 for name, value in zip(names, values, strict=True)
             ]
             return [*found, *own]
@@ -263,7 +264,7 @@ def _settled(body: Sequence[ast.stmt], names: Sequence[str]) -> list[ast.stmt] |
             ]
             if branches[0] is None or branches[1] is None:
                 return None
-            return [*found, _at(node, ast.If(node.test, branches[0], branches[1]))]
+            return [*found, located(node, ast.If(node.test, branches[0], branches[1]))]
         found.append(node)
     return None
 
@@ -274,7 +275,3 @@ def _ends(body: Sequence[ast.stmt]) -> bool:
         isinstance(node, ast.Return) or (isinstance(node, ast.If) and _ends(node.body) and _ends(node.orelse))
         for node in body
     )
-
-
-def _at(like: ast.AST, node: T) -> T:
-    return ast.copy_location(node, like)

@@ -7,18 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jaxte.frontends.loops.buffers import is_meant
-from jaxte.frontends.loops.expressions import Frame, Redo, said, truth
-from jaxte.frontends.loops.idioms import counted, exchanges
+from jaxte.frontends.loops.expressions import said
+from jaxte.frontends.loops.frames import Frame, truth
+from jaxte.frontends.loops.idioms import exchanges
 from jaxte.frontends.loops.program import Program, Variable
 from jaxte.frontends.loops.recorder import Recorder
 from jaxte.frontends.loops.source import Written
-from jaxte.frontends.loops.values import Allocation, Block, as_precise, is_number, is_static
+from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
+from jaxte.frontends.loops.whiles import counted
 from jaxte.frontends.loops.within import Inner, InnerWritten, Regions, inner
-from jaxte.lang import dtypes
-from jaxte.lang.dtypes import promote
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Expr
-from jaxte.lang.limits import LEVELS
 from jaxte.tensors.tensor import Tensor
 
 _REMEDIES: dict[type, str] = {
@@ -26,47 +25,6 @@ _REMEDIES: dict[type, str] = {
     ast.Global: "global variables are not written by te.loops",
     ast.Delete: "del is no part of te.loops",
 }
-
-
-def program_of(text: Written, arguments: Mapping[str, Any]) -> Program:
-    """The program of a function for its arguments: Tensors, and static objects.
-
-    Raises:
-        DefinitionError: a statement that is not understood, with a caret under it.
-    """
-    kinds: dict[object, str] = {}
-    forced: set[object] = set()
-    readings = 0
-    # Readings of a text, until the dtypes of its variables are found.
-    while readings < LEVELS:
-        recorder = Recorder(kinds)
-        try:
-            reader = Reader(text, recorder, forced, _default_of(arguments), ())
-            found = reader.run(arguments)
-        except Redo as again:
-            readings += again.key in forced  # one more of the same would be asked for without end
-            forced.add(again.key)
-            continue
-        readings += 1
-        before = dict(kinds)
-        for key, variable in recorder.variables.items():
-            if variable.is_inferred and variable in recorder.found:
-                kind, weak = promote(recorder.found[variable])
-                kinds[key] = as_precise(kind, reader.default) if weak else kind
-        if before == kinds:
-            return found
-    raise DefinitionError(
-        f"{text.source.who}: the dtypes of its variables depend on each other; give them by arrays"
-    )
-
-
-def _default_of(arguments: Mapping[str, Any]) -> str:
-    """The dtype of floats: the widest of the arguments, that of doubles where there are wide integers alone."""
-    own = [a.dtype for a in arguments.values() if isinstance(a, Tensor)]
-    kinds = [(dtype, False) for dtype in own if dtypes.is_inexact(dtype)]
-    if not kinds:
-        return "float64" if "int64" in own or "uint64" in own else "float32"
-    return dtypes.real_dtype(promote(kinds)[0])
 
 
 class Reader(Regions):

@@ -10,8 +10,8 @@ from jaxte.algebra.simplify import without_decided
 from jaxte.frontends.loops.additions import joined
 from jaxte.frontends.loops.blocks import elements, is_open, ordered
 from jaxte.frontends.loops.checks import check
-from jaxte.frontends.loops.clocks import Clocks, Nest
 from jaxte.frontends.loops.dataflow import Dataflow
+from jaxte.frontends.loops.edges import Clocks, Nest
 from jaxte.frontends.loops.given import Made, give_gradient
 from jaxte.frontends.loops.lines import with_lines
 from jaxte.frontends.loops.nests import Nesting
@@ -24,7 +24,7 @@ from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import select
 from jaxte.lang.limits import MOST_BYTES
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite_reads, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite_reads, substitute, with_tensors
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import highest
 from jaxte.tensors.compute import defined
@@ -156,10 +156,7 @@ class _Making:
                 last = normal(row.clock.hi - 1)
                 tensors = dict(zip(group.states, group.tensors, strict=True))
                 own = substitute(row.body, {row.clock: last, **dict(zip(rest, equation.axes, strict=True))})
-                table: dict[Expr, Expr] = {
-                    r: Read(tensors[r.tensor], r.indices) for r in reads_of(own) if r.tensor in tensors
-                }
-                if substitute(own, table) is body:
+                if with_tensors(own, tensors) is body:
                     return Read(tensor, [last, *equation.axes])
         return None
 

@@ -173,3 +173,10 @@ def dtype_of(value: Any, default: str) -> str:
     if value is bool:
         return "bool"
     return dtypes.dtype_name(value)
+
+
+def product(extents: Sequence[Expr]) -> Expr:
+    found: Expr = as_expr(1)
+    for extent in extents:
+        found = normal(found * extent)
+    return found

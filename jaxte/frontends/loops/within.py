@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.derivatives.regions import gradient, region
-from jaxte.frontends.loops.expressions import Frame
+from jaxte.frontends.loops.frames import Frame
 from jaxte.frontends.loops.program import Marked, Variable
-from jaxte.frontends.loops.ranges import Ranges
 from jaxte.frontends.loops.source import Written, with_one_return
 from jaxte.frontends.loops.values import Allocation, Block, element_of
+from jaxte.frontends.loops.whiles import Whiles
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, Read, as_expr
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.shapes import as_extent
-from jaxte.tensors.tensor import Placeholder
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def inner(node: ast.FunctionDef | ast.Lambda, frame: Frame, value: Callable[[ast
 _FORM = "write `with te.region() as r:` around statements, and `with te.gradient(r, outputs, inputs) as (dy, dx):` right behind them"
 
 
-class Regions(Ranges):
+class Regions(Whiles):
     """Reads regions."""
 
     def region(self, node: ast.With, following: ast.stmt | None) -> None:

@@ -203,3 +203,21 @@ def defined(
         return [given[places[s]] if s in places else jnp.asarray(s.known) for s in wanted]
 
     return matrix, fed
+
+
+def mixed_along(axis: int, moving: Sequence[Pattern], shape: tuple[int, ...]) -> Pattern:
+    """Of what mixes all that stands along one axis."""
+    lines = np.moveaxis(np.arange(prod(shape)).reshape(shape), axis, 0).reshape(shape[axis], -1)
+    to, source = np.indices((shape[axis], shape[axis])).reshape(2, -1)
+    return union([p.moved(shape, lines[to].reshape(-1), lines[source].reshape(-1)) for p in moving])
+
+
+def mixed_by_batch(moving: Sequence[Pattern], shape: tuple[int, ...], last: int) -> Pattern:
+    """Of what is made of the ``last`` dimensions, for itself at each place of those before, which all operands have."""
+    count = prod(moving[0].shape[:-last])
+    parts = []
+    for pattern in moving:
+        own, made = pattern.size // count, prod(shape) // count
+        batch, to, source = np.indices((count, made, own)).reshape(3, -1)
+        parts.append(pattern.moved(shape, batch * made + to, batch * own + source))
+    return union(parts)

@@ -21,7 +21,7 @@ from jaxte.frontends.jaxpr.equations.dimensions import Dimensions, dimensions
 from jaxte.frontends.jaxpr.equations.known import folded
 from jaxte.frontends.jaxpr.equations.stands import as_it_stands
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, known_array
-from jaxte.frontends.sparse.pattern import Pattern, nothing, union
+from jaxte.frontends.sparse.pattern import Pattern, mixed_along, mixed_by_batch, nothing, union
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.limits import LARGE_TABLE
 
@@ -123,31 +123,13 @@ def _patterns(eqn: Any, operands: Sequence[State], asked: Asked) -> list[Pattern
     if name == "dynamic_update_slice" and all(k is not None for _, k in operands[2:]):
         return [_updated(operands, shapes[0])]
     if name == "sort":
-        return [_together(eqn.params["dimension"], moving, s) for s in shapes]
+        return [mixed_along(eqn.params["dimension"], moving, s) for s in shapes]
     if name == "triangular_solve" and operands[0][0].is_empty:
-        return [_together(-2 if eqn.params["left_side"] else -1, moving, s) for s in shapes]
+        return [mixed_along(-2 if eqn.params["left_side"] else -1, moving, s) for s in shapes]
     own = 2 if name in _OF_MATRICES else len(eqn.params["fft_lengths"]) if name == "fft" else 0
     if own and len({p.shape[:-own] for p in moving}) == 1:
-        return [_by_batch(moving, s, own) for s in shapes]
+        return [mixed_by_batch(moving, s, own) for s in shapes]
     return [union([p.everywhere(s) for p, _ in operands]) for s in shapes]
-
-
-def _together(axis: int, moving: Sequence[Pattern], shape: tuple[int, ...]) -> Pattern:
-    """Of what mixes all that stands along one axis."""
-    lines = np.moveaxis(np.arange(prod(shape)).reshape(shape), axis, 0).reshape(shape[axis], -1)
-    to, source = np.indices((shape[axis], shape[axis])).reshape(2, -1)
-    return union([p.moved(shape, lines[to].reshape(-1), lines[source].reshape(-1)) for p in moving])
-
-
-def _by_batch(moving: Sequence[Pattern], shape: tuple[int, ...], last: int) -> Pattern:
-    """Of what is made of the ``last`` dimensions, for itself at each place of those before, which all operands have."""
-    count = prod(moving[0].shape[:-last])
-    parts = []
-    for pattern in moving:
-        own, made = pattern.size // count, prod(shape) // count
-        batch, to, source = np.indices((count, made, own)).reshape(3, -1)
-        parts.append(pattern.moved(shape, batch * made + to, batch * own + source))
-    return union(parts)
 
 
 def _at_dimensions(pattern: Pattern, own: Dimensions, shape: tuple[int, ...]) -> Pattern:

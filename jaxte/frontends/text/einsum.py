@@ -29,8 +29,8 @@ from jaxte.frontends.text.vocabulary import END, KEEPING, MODES, REDUCERS
 from jaxte.lang.checks import described, one_of_type, wants_arguments
 from jaxte.lang.errors import PADS, ArgumentError, ShapeError, nearest
 from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.tensors.composed import Reduction as CustomReduction
 from jaxte.tensors.compute import defined
+from jaxte.tensors.custom_reductions import Reduction as CustomReduction
 from jaxte.tensors.tensor import Compute, Tensor
 
 Reducer: TypeAlias = str | Callable[..., Expr] | CustomReduction

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from jaxte.frontends.text.convert import Converter, parsed
+from jaxte.frontends.text.convert import expression_of
 from jaxte.frontends.text.tree import (
     Composed,
     Dots,
@@ -27,7 +27,7 @@ from jaxte.frontends.text.tree import (
     Span,
 )
 from jaxte.frontends.text.vocabulary import FUNCTIONS, REDUCERS, least_arity
-from jaxte.frontends.text.words import SIGNS, Python
+from jaxte.frontends.text.words import SIGNS
 from jaxte.lang.errors import nearest
 
 _TOKENS = re.compile(r"\s+|[^\W\d]\w*|\d+\.(?!\.)\d*(?:[eE][+-]?\d+)?|\d+|\.\.\.|->|=>|\*\*|//|.", re.DOTALL)
@@ -263,7 +263,7 @@ class _Reader:
         inner = self.tokens[self.at + 1 : stop]
         if any(t.text in _ARITHMETIC or t.text == "->" for t in inner):
             self.at = stop + 1
-            return _arithmetic(self.source, span)
+            return expression_of(self.source, span)
         self.take("(")
         factors = self.items()
         self.take(")")
@@ -276,11 +276,6 @@ def _is_number(text: str) -> bool:
 
 def _is_word(text: str) -> bool:
     return text.isidentifier() or text.isdigit() or text in ("...", ")")
-
-
-def _arithmetic(source: Source, span: Span) -> Node:
-    python = Python(source, source.text[span.start : span.stop], tuple(range(span.start, span.stop)))
-    return Converter(python).expression(parsed(python, "eval").body)
 
 
 def pattern(source: Source, reducers: Collection[str] = ()) -> Pattern:

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from jaxte.frontends.text.convert import Converter, parsed
+from jaxte.frontends.text.convert import Converter
 from jaxte.frontends.text.tree import Element, Name, Node, Reduction, Source, Span, nodes_of
 from jaxte.frontends.text.vocabulary import DTYPES, END, NUMBERS
-from jaxte.frontends.text.words import Line, in_python, lines_of
+from jaxte.frontends.text.words import Line, in_python, lines_of, parsed
 from jaxte.lang.errors import DefinitionError, nearest
 
 _FORM = "a formula is NAME[axes] = expression, as in Y[i] = sum[k](A[i, k] * x[k])"

@@ -106,8 +106,6 @@ _SIZE = "a size is a name, which is given as a keyword of te.define: n=8"
 _ATTRIBUTES = {"T": _TRANSPOSED, "mT": _TRANSPOSED, "shape": _SIZE}
 
 _COMMON = ("exp", "log", "sqrt", "relu", "maximum", "tanh")
-
-
 MODES = ("zero", "edge", "wrap", "reflect")
 
 

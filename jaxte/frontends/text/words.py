@@ -5,11 +5,14 @@ Each character remembers where it stood, so that errors point into the text of t
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from jaxte.frontends.text.tree import Source, Span
+from jaxte.frontends.text.tree import TOO_DEEP, Source, Span
+from jaxte.frontends.text.vocabulary import REDUCERS
 from jaxte.lang.errors import DefinitionError
 
 _TOKENS = re.compile(
@@ -234,3 +237,57 @@ def _next(tokens: Sequence[Token], start: int, wanted: Sequence[str]) -> int | N
             return n
         depth += (written in _OPENING) - (written in _CLOSING)
     return None
+
+
+# how other languages write what a formula writes otherwise: Y[i] = sum_k x[i, k], x[i] > 0 ? x[i] : 0, ...
+_SPELLINGS = [
+    (
+        re.compile(r"\\\w|\w_\{|\^\{"),
+        "formulas are not in LaTeX; one is written Y[i] = sum[k](A[i, k] * x[k])",
+    ),
+    (re.compile(r"\b\d+(?![eEjJ])[^\W\d]"), "a product is written with *, as in 2 * x"),
+    (
+        re.compile(rf"\b({'|'.join(REDUCERS)})\[[^]]*\]\s*[^\s(]"),
+        "what is reduced stands in parentheses, sum[k](...)",
+    ),
+    (re.compile(r"(?<!\|)\|(?!\|)[^|]+\|(?!\|)"), "an absolute value is written abs(...)"),
+    (re.compile(r"[²³⁴]"), "a power is written **, as in x[i]**2"),
+    (
+        re.compile("…"),
+        "… stands for what te.formula and te.definitions leave out, subexpressions of more than 8,000 characters and definitions before the last 40; "
+        "use the Tensors themselves, te.function(inputs, outputs), or pickle them",
+    ),
+    (re.compile(r"&&|\|\||!(?!=)"), "conditions are joined by and, or, not"),
+    (re.compile(r"\?|\bthen\b"), "a choice is written a if c else b"),
+    (re.compile(rf"\b({'|'.join(REDUCERS)})(_\w|\s*\()"), "a reduction is written sum[k](...)"),
+    (re.compile(r"\][ \t]+[^\W\d]\w*\["), "a product is written with *"),
+    (re.compile(r"^let\b"), "a formula is Y[i] = ..., without a word before it"),
+]
+
+# what Python says of a statement, in words of formulas
+_REASONS = {
+    "invalid syntax": "an operator, or the end of the formula, is expected",
+    "invalid decimal literal": "an operator is expected between a number and a name",
+    "invalid character": "this character is no part of formulas",
+    "unmatched": "this bracket closes nothing",
+    "too many nested parentheses": "parentheses stand in each other too deeply",
+    "cannot assign to": "the left side of a formula is a name with its axes, as in Y[i, j] = ...",
+}
+
+
+def parsed(python: Python, mode: str) -> Any:
+    """Python's tree of a piece of text, or an error that points at where it ends to be one."""
+    try:
+        return ast.parse(python.text, mode=mode)
+    except SyntaxError as error:
+        lines = python.text.split("\n")
+        line = min(error.lineno or 1, len(lines))
+        at = sum(len(own) + 1 for own in lines[: line - 1]) + max((error.offset or 1) - 1, 0)
+        reason = next((said for begin, said in _REASONS.items() if error.msg.startswith(begin)), error.msg)
+        reason += next((f"; {hint}" for pattern, hint in _SPELLINGS if pattern.search(python.text)), "")
+        word = re.match(r"\w*", python.text[at:])
+        raise python.span(at, at + max(1, word.end() if word else 1)).fault(reason) from None
+    except (RecursionError, MemoryError):
+        raise python.span(0, 1).fault(TOO_DEEP) from None
+    except ValueError as error:
+        raise python.span(0, 1).fault(f"the text cannot be read: {error}") from None

@@ -20,7 +20,8 @@ from jaxte.lang.dtypes import (
 )
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr
-from jaxte.lang.operators import AnnotatedArray, Operand
+from jaxte.lang.nodes import AnnotatedArray
+from jaxte.lang.operators import Operand
 
 __all__ = ["const", "cast"]
 

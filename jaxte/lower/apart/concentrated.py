@@ -14,7 +14,7 @@ from jaxte.algebra.value_ranges import value_range
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.limits import BEHIND
-from jaxte.lang.walk import depends_on, postorder, reads_of, substitute
+from jaxte.lang.walk import depends_on, postorder, reads_of
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -76,7 +76,7 @@ def _behind(exprs: Sequence[Expr]) -> Iterator[Expr | None]:
 
 def _element(read: Read) -> Expr:
     assert isinstance(read.tensor, Compute)
-    return substitute(read.tensor.body, dict(zip(read.tensor.axes, read.indices, strict=True)))
+    return read.tensor.element(read.indices)
 
 
 def _divisor(node: Expr) -> Expr | None:

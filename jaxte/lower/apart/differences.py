@@ -29,7 +29,7 @@ from jaxte.lang.operators import ADD, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.apart.concentrated import Pairs, may_be_concentrated, reads_unknown_pairs
 from jaxte.lower.cost.general import general_work
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.steps import is_in_steps, seconds_in_steps, seconds_otherwise
 from jaxte.lower.cost.work import points
 from jaxte.sets.intervals import known

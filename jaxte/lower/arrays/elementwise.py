@@ -157,3 +157,8 @@ class Kept(LikeArray):
 
     array: Node
     how: str = "barrier"
+
+
+def full_of(shape: tuple[Expr, ...], number: Node, dtype: str) -> Node:
+    """An array of one number, a scalar where it has no dimension."""
+    return Full(shape, number, dtype) if shape else Typed(number, dtype)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import ONE, Const, Expr, Reducer
+from jaxte.lang.graphs import field_names
 from jaxte.lang.interning import ByKey
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import plus, same
@@ -31,7 +32,7 @@ class Interned(type):
     """Makes equal nodes one object: a node of a class is found by its fields."""
 
     def __call__(cls: Callable[..., _N], *args: Any, **given: Any) -> _N:
-        if given or len(args) < len(_names(cls)):
+        if given or len(args) < len(field_names(cls)):
             args = _all_fields(cls, args, given)
         # numbers that Python takes for equal, as 1 and 1.0 and True, are written differently
         key: tuple[Any, ...] = (cls, *args)
@@ -44,9 +45,8 @@ class Interned(type):
             node = None if there is None else there()
             if node is None:
                 node = object.__new__(cls)  # type: ignore[arg-type]
-                node.__dict__.update(
-                    zip(_names(cls), args, strict=True)
-                )  # no constructor of a node does more
+                # no constructor of a node does more
+                node.__dict__.update(zip(field_names(cls), args, strict=True))
                 _nodes.add(key, node)
         return node
 
@@ -132,15 +132,10 @@ def _fields(cls: Any) -> tuple[Field[Any], ...]:
     return fields(cls)
 
 
-@cache
-def _names(cls: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cls))
-
-
 def names_of(value: Any) -> tuple[str, ...]:
     """The names of the fields of a node, or of another record."""
     kind: Any = type(value)
-    return _names(kind)
+    return field_names(kind)
 
 
 def extents_in(node: Node) -> Iterator[Expr]:
@@ -217,9 +212,8 @@ def _replaced_in(value: Any, table: Mapping[Node, Node]) -> Any:
     if is_dataclass(value) and not isinstance(value, (type, Expr, Reducer)):
         own = [getattr(value, name) for name in names_of(value)]
         new = [_replaced_in(item, table) for item in own]
-        return (
-            value if all(map(is_, own, new)) else type(value)(*new)
-        )  # an entry of an index is told by identity
+        # an entry of an index is told by identity
+        return value if all(map(is_, own, new)) else type(value)(*new)
     return value
 
 

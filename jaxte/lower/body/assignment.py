@@ -8,8 +8,9 @@ from typing import Any
 
 from jaxte.lang.expr import Axis, Expr
 from jaxte.lower.arrays.node import Node
+from jaxte.lower.code.choice import Choice, Estimate
 from jaxte.lower.code.lines import Names
-from jaxte.lower.code.vocabulary import Choice, Estimate, Value
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.views.scope import Scope, Widths

@@ -19,8 +19,9 @@ from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.choice import Estimate
 from jaxte.lower.code.spec import Array
-from jaxte.lower.code.vocabulary import Estimate, Value
+from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.cost.work import Work
 from jaxte.lower.match.index_terms import is_row_major

@@ -13,15 +13,15 @@ from jaxte.lang.budget import VISITS, VISITS_OF_A_NODE
 from jaxte.lang.expr import Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import identical
 from jaxte.lang.limits import FEW_POSITIONS, LEVELS
-from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT, TURNED
+from jaxte.lang.operators import ADD, COMPARISONS, POWER, SELECT, SUBTRACT
 from jaxte.lang.rules import applied
-from jaxte.lang.walk import free_axes, postorder, reads_of
-from jaxte.lower.arrays.elementwise import Cast, Kept, Name, Number, Typed, number, size
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.arrays.elementwise import Kept, Name, number
 from jaxte.lower.arrays.views import Pad
 from jaxte.lower.body.assignment import Assignment, Report, Shared, Task
-from jaxte.lower.body.statements import Statements
+from jaxte.lower.body.positions import Positions
 from jaxte.lower.code.broadcasting import apply_steps
-from jaxte.lower.code.constants import SHORT_INTEGERS, converted, numeral
+from jaxte.lower.code.constants import numeral
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import Value, View
 from jaxte.lower.match.empty_sums import guarded_reads
@@ -30,13 +30,12 @@ from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.mixed_radix import digits_of, digits_wanted, frames_wanted
 from jaxte.lower.views.rotated import ROTATIONS, rotation_of
 from jaxte.lower.views.scope import Scope, overlapping
-from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import constant, decide, dims_of, known, plus, stays_in, surely_inside
+from jaxte.sets.intervals import plus, surely_inside
 from jaxte.tensors.tensor import Tensor
 
 
-class Body(Statements):
+class Body(Positions):
     """The state of lowering one tensor: statements so far, values of nodes, and what is noted for ``te.explain``.
 
     Attributes:
@@ -155,7 +154,7 @@ class Body(Statements):
                 return (yield from self._rules.select(self, node, scope))
             case Call(op, (a, b)) if op in COMPARISONS and a.weak and b.weak and is_index(a) and is_index(b):
                 return self.condition(node, scope)
-            case Call(op, (Expr() as a, Read() as b)) if op in COMPARISONS and self._fits(a, b.dtype, scope):
+            case Call(op, (Expr() as a, Read() as b)) if op in COMPARISONS and self.fits(a, b.dtype, scope):
                 position = self.index_value(scope.index(a), scope, b.dtype)
                 return self.combine(op, [position, (yield b, scope)], node.kind, scope)
             case Call(op, (operand,)) if op.name == "cast" and operand.weak and is_index(operand):
@@ -258,56 +257,3 @@ class Body(Statements):
             padded = Kept(apply_steps(self.tensor(tensor), [Pad(widths)]))
             self._padded_names[tensor] = self.shared(padded, f"{self.tensors[tensor]}_padded").identifier
         return self._padded_names[tensor]
-
-    # --- index expressions as values
-
-    def _fits(self, node: Expr, dtype: str, scope: Scope) -> bool:
-        """Whether ``node`` is a position that varies, its values among the short integers of ``dtype``."""
-        if dtype not in SHORT_INTEGERS or not (node.weak and is_index(node)):
-            return False
-        form = linear(scope.index(node))
-        return not form.is_constant and stays_in(form, constant(SHORT_INTEGERS[dtype] + 1))
-
-    def index_value(self, index: Expr, scope: Scope, dtype: str | None) -> Value:
-        """An index expression of dimensions as an array; without a dtype, in JAX's default integers."""
-        dims = dims_of(index)
-        kind = (dtype or "int32", False)
-        if not dims:
-            code = size(index)
-            own = Value(code, (), ("int32", True), literal=True, number=known(index))
-            if dtype in (None, "int32"):
-                return own
-            if (number := converted(own, kind[0])) is not None:
-                return number
-            if kind[0] in SHORT_INTEGERS or kind[0].startswith(
-                "u"
-            ):  # JAX refuses a number that they do not hold
-                return Value(Cast(Typed(code, "int32"), kind[0]), (), kind)
-            return Value(Typed(code, kind[0]), (), kind)
-        if dtype == "bool":  # which no range of positions has
-            return self.cast(self.index_value(index, scope, None), dtype, True)
-        form = linear(index)
-        if len(dims) == 1 and len(form.terms) == 1 and dims[0] in form.terms:
-            positions = dims[0], form.coefficient(dims[0]), form.constant
-            return Value(self.arange(*positions, dtype), tuple(dims), kind)
-        operands = [self.index_value(a, scope, None) for a in index.args]  # type: ignore[attr-defined]
-        value = self.combine(index.op, operands, ("int32", True), scope)  # type: ignore[attr-defined]
-        return (
-            Value(value.code, value.dims, ("int32", True))
-            if dtype is None
-            else self.cast(value, kind[0], True)
-        )
-
-    def condition(self, node: Call, scope: Scope) -> Value:
-        """A comparison of index expressions as a mask, or a literal where it is the same everywhere."""
-        left, right = (scope.index(a) for a in node.args)
-        decided = decide(node.op, left, right)
-        if decided is not None:
-            return Value(Number(decided), (), ("bool", False), literal=True)
-        op = node.op
-        if not free_axes(left) and not isinstance(
-            left, Const
-        ):  # a symbolic size of jax.export takes an array for a number
-            left, right, op = right, left, TURNED[op]
-        operands = [self.index_value(a, scope, None) for a in (left, right)]
-        return self.combine(op, operands, ("bool", False), scope)

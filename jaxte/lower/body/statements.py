@@ -5,32 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from math import inf
 from operator import attrgetter
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ONE, Axis
 from jaxte.lang.graphs import among, identical, ordered, place_of
 from jaxte.lang.operators import COMPARISONS, NEGATIVE, SELECT, Op
-from jaxte.lower.arrays.elementwise import Apply, Arange, Cast, Full, Name, Typed
+from jaxte.lower.arrays.elementwise import Apply, Arange, Cast, Full, Name
 from jaxte.lower.arrays.loops import Stacked, Sums
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import Broadcast, Step
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.code.broadcasting import apply_steps, broadcast
-from jaxte.lower.code.constants import converted, folded, negated, without_neutral
+from jaxte.lower.code.constants import converted, folded, negated, positions_as, typed_number, without_neutral
 from jaxte.lower.code.joined_columns import columns_as_one
 from jaxte.lower.code.joined_sums import number_within, sums_as_one
+from jaxte.lower.code.lines import name_of
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.intervals import known
-from jaxte.sets.resolved import simplify
 
-LONGEST_LINE, SHORT = (
-    92,
-    24,
-)  # characters of a statement, from which on its parts get names; of a part that does not
+LONGEST_LINE, SHORT = 92, 24  # characters of a statement whose parts get names, of a part that gets none
 _is_literal, _dims, _kind = attrgetter("literal"), attrgetter("dims"), attrgetter("kind")
 _WIDE = {"float32": "float64", "complex64": "complex128"}
 
@@ -207,9 +202,8 @@ class Statements:
         if not (self.wide and kind[1] and kind[0] in _WIDE):
             return kind
         wide = any(v.dtype == _WIDE[kind[0]] for v in operands)
-        kept = op is SELECT or any(
-            v.kind == kind and not v.literal for v in operands
-        )  # JAX itself widens these
+        # JAX itself widens these
+        kept = op is SELECT or any(v.kind == kind and not v.literal for v in operands)
         return (_WIDE[kind[0]], False) if wide or not kept else kind
 
     def _agreeing(self, op: Op, values: list[Value], kind: dtypes.Kind) -> list[Value]:
@@ -217,12 +211,12 @@ class Statements:
         if op in COMPARISONS:
             values = self._compared(values)
         if op.result == "bool" or op.result == "real":
-            return [_typed(v, v.dtype) for v in values] if all(map(_is_literal, values)) else values
+            return [typed_number(v, v.dtype) for v in values] if all(map(_is_literal, values)) else values
         operands = values[1:] if op is SELECT else values
         if all(map(_is_literal, operands)):
             if kind[1] and op is SELECT:
                 return values
-            typed = [_typed(v, kind[0]) for v in operands[:1]]
+            typed = [typed_number(v, kind[0]) for v in operands[:1]]
             return [*values[: len(values) - len(operands)], *typed, *operands[1:]]
         # A literal is written without its dtype, so it takes the one that it meets.
         promoted = dtypes.promote([(v.kind[0], v.kind[1] or v.literal) for v in operands])
@@ -259,12 +253,12 @@ class Statements:
     def cast(self, value: Value, dtype: str, always: bool = False) -> Value:
         """``value`` as ``dtype``; nothing where it is that already."""
         if value.literal:
-            return _typed(value, dtype)
+            return typed_number(value, dtype)
         if value.kind == (dtype, False) and not always:
             return value
         own = value.code
         if isinstance(own, Arange) and own.own_dtype == "int32" and dtype != "bool":
-            return Value(_positions(own, dtype), value.dims, (dtype, False))
+            return Value(positions_as(own, dtype), value.dims, (dtype, False))
         return Value(Cast(own, dtype), value.dims, (dtype, False))
 
     def typed(self, value: Value, dtype: str) -> Value:
@@ -280,11 +274,6 @@ class Statements:
             parts.append(part if identical(value.dims, dims) else Broadcast(part, tuple(d.hi for d in dims)))
         order = tuple(d for d in scope.order if among(d, dims) or d is dim)
         return Value(Stacked(tuple(parts), place_of(dim, order)), order, values[0].kind)
-
-    def arange(self, dim: Axis, step: int, start: int, dtype: str | None) -> Node:
-        """``step * dim + start`` at each position of ``dim``; without a dtype, in JAX's default integers."""
-        positions = Arange(start, simplify(step * dim.hi + start, {}), step)
-        return _positions(positions, dtype) if dtype else positions
 
     def full(self, value: Value, dims: Sequence[Axis]) -> Node:
         """``value`` as an array over all of ``dims``."""
@@ -305,34 +294,3 @@ def _names_in(sources: Collection[Node]) -> Counter[str]:
     each = (ordered([source], lambda n: n.operands) for source in sources)
     found = Counter(o.identifier for nodes in each for n in nodes for o in n.operands if isinstance(o, Name))
     return found + Counter(source.identifier for source in sources if isinstance(source, Name))
-
-
-def _typed(literal: Value, dtype: str) -> Value:
-    """A number of Python as one of ``dtype``."""
-    known = converted(literal, dtype)
-    return Value(Typed(literal.code, dtype), (), (dtype, False), number=known.number if known else None)
-
-
-def _positions(integers: Arange, dtype: str) -> Node:
-    """``integers`` in ``dtype``: made in it at once, where no operation on the way to any of them is rounded.
-
-    What int32 does not hold is made in a float that is wide enough for its magnitude.
-    """
-    greatest = _greatest(integers)
-    if dtype not in dtypes.EXACT_UP_TO or greatest <= dtypes.EXACT_UP_TO[dtype]:
-        return replace(integers, own_dtype=dtype)
-    if 2**31 <= greatest < inf:
-        wide = replace(integers, own_dtype=dtypes.promote([(dtype, False), ("float32", False)])[0])
-        return wide if wide.own_dtype == dtype else Cast(wide, dtype)
-    return Cast(integers, dtype)
-
-
-def _greatest(positions: Arange) -> float:
-    """The greatest magnitude on the way to the positions; infinity where their end is not known yet."""
-    end = known(positions.stop)
-    return inf if end is None else max(abs(positions.start), abs(end), abs(end - positions.start))
-
-
-def name_of(identifier: str, dims: Sequence[Axis], kind: dtypes.Kind) -> Name:
-    """The name of an array over ``dims``."""
-    return Name(identifier, tuple(d.hi for d in dims), kind)

@@ -7,15 +7,19 @@ that the array code would compute in, so that no digit changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isfinite
+from dataclasses import replace
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
+from jaxte.lang import dtypes
 from jaxte.lang.dtypes import Kind
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER, SUBTRACT, Op
-from jaxte.lower.arrays.elementwise import number
+from jaxte.lower.arrays.elementwise import Arange, Cast, Typed, number
+from jaxte.lower.arrays.node import Node
 from jaxte.lower.code.vocabulary import Value
+from jaxte.sets.intervals import known
 
 Number = int | float
 _FLOATS: dict[str, Callable[[Number], Any]] = {"float32": np.float32, "float64": np.float64}
@@ -104,3 +108,29 @@ _ARITHMETIC: dict[Op, Callable[..., Number | None]] = {
     NEGATIVE: lambda a: -a,
     POWER: _power,
 }
+
+
+def typed_number(literal: Value, dtype: str) -> Value:
+    """A number of Python as one of ``dtype``."""
+    known = converted(literal, dtype)
+    return Value(Typed(literal.code, dtype), (), (dtype, False), number=known.number if known else None)
+
+
+def positions_as(integers: Arange, dtype: str) -> Node:
+    """``integers`` in ``dtype``: made in it at once, where no operation on the way to any of them is rounded.
+
+    What int32 does not hold is made in a float that is wide enough for its magnitude.
+    """
+    greatest = _greatest(integers)
+    if dtype not in dtypes.EXACT_UP_TO or greatest <= dtypes.EXACT_UP_TO[dtype]:
+        return replace(integers, own_dtype=dtype)
+    if 2**31 <= greatest < inf:
+        wide = replace(integers, own_dtype=dtypes.promote([(dtype, False), ("float32", False)])[0])
+        return wide if wide.own_dtype == dtype else Cast(wide, dtype)
+    return Cast(integers, dtype)
+
+
+def _greatest(positions: Arange) -> float:
+    """The greatest magnitude on the way to the positions; infinity where their end is not known yet."""
+    end = known(positions.stop)
+    return inf if end is None else max(abs(positions.start), abs(end), abs(end - positions.start))

@@ -24,10 +24,8 @@ from jaxte.lower.arrays.views import ALL, NEW, Index, Pad, Step, Transpose, View
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.sets.intervals import same
 
-ROUNDED_ALIKE = (
-    "float32",
-    "float64",
-)  # narrower elements would be rounded, and leave their range, before they are added
+# narrower elements would be rounded, and leave their range, before they are added
+ROUNDED_ALIKE = ("float32", "float64")
 
 
 def number_within(node: Node) -> Node | None:

@@ -24,7 +24,8 @@ import keyword
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from jaxte.lang.expr import Reducer, as_expr
+from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis, Reducer, as_expr
 from jaxte.lower.arrays.elementwise import Name, Number
 from jaxte.lower.arrays.loops import Item, Tuple
 from jaxte.lower.arrays.node import ArrayError, Node
@@ -34,16 +35,13 @@ from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, 
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.printing.products import combiner_source
 from jaxte.lower.printing.writer import tuple_text
+from jaxte.tensors.tensor import Tensor
 
 _TAKEN = frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins))
 _MODULES = frozenset({"jax", "jnp", "lax", "functools", "pl", "triton"})
 _LONGEST = 40  # characters that are kept of a name
-APART, FIRST, KEPT, REPLAYED = (
-    "_apart",
-    "_first",
-    "_kept",
-    "_replayed",
-)  # functions of emitted modules; no identifier begins with an underscore
+# functions of emitted modules; no identifier begins with an underscore
+APART, FIRST, KEPT, REPLAYED = ("_apart", "_first", "_kept", "_replayed")
 
 
 class Names:
@@ -96,28 +94,19 @@ def docstring_text(text: str) -> str:
 BLOCK = 4  # elements whose running sum is written out, before one runs over the blocks
 
 
-def prefix_lines(
-    printer: Printer,
-    name: str,
-    reducer: Reducer,
-    position: int,
-    ndim: int,
-    axis: int,
-    reverse: bool,
-    step: Node,
-    identities: Sequence[Node],
-) -> list[str]:
-    """The body of the function ``name`` of ``x``, an array or one for each value of the reducer."""
+def _prefix_lines(function: PrefixFunction, printer: Printer) -> list[str]:
+    """The body of ``function``, of ``x``, an array or one for each value of the reducer."""
+    reducer, ndim, axis, reverse = function.reducer, function.ndim, function.axis, function.reverse
     lead = ":, " * axis
-    own = "x" if reducer.arity == 1 else f"x[{position}]"
+    own = "x" if reducer.arity == 1 else f"x[{function.position}]"
     first = "x" if reducer.arity == 1 else "x[0]"
-    fills = [_fill(printer, identity) for identity in identities]
+    fills = [_fill(printer, identity) for identity in function.identities]
     if reverse:
         other, rest, widths, parts, totals = "after", "1:", "(0, 1)", "reversed(parts)", "totals[::-1]"
     else:
         other, rest, widths, parts, totals = "before", ":-1", "(1, 0)", "parts", "totals"
-    shifted = f"jnp.pad({other}[{lead}{rest}], {_widths(ndim, axis, widths)}{fills[position]})"
-    step_text, within, whole = printer.text(step), list[str](), _whole(printer, reducer)
+    shifted = f"jnp.pad({other}[{lead}{rest}], {_widths(ndim, axis, widths)}{fills[function.position]})"
+    step_text, within, whole = printer.text(function.step), list[str](), _whole(printer, reducer)
     if reducer.name == "sum":
         within, whole = _sums_within(reverse), f"parts[{0 if reverse else BLOCK - 1}]"
         combining, totals = [f"totals = [{step_text} for part in parts]"], "totals"
@@ -134,7 +123,7 @@ def prefix_lines(
         f"    return {own}",
         *_parts(ndim, axis, fills),
         *within,
-        f"{other} = {name}({whole})",
+        f"{other} = {function.name}({whole})",
         f"total = {shifted}",
         *combining,
         f"return jnp.stack({totals}, axis={axis + 1}).reshape({first}.shape)[{lead}:n]",
@@ -182,11 +171,7 @@ def _fill(printer: Printer, identity: Node) -> str:
 def lines_of(statement: AnyStatement, printer: Printer) -> list[str]:
     """``target = source``, or the function that a statement defines."""
     if isinstance(statement, PrefixFunction):
-        s = statement
-        inside = prefix_lines(
-            printer, s.name, s.reducer, s.position, s.ndim, s.axis, s.reverse, s.step, s.identities
-        )
-        return _function(s.name, ("x",), inside)
+        return _function(statement.name, ("x",), _prefix_lines(statement, printer))
     if isinstance(statement, Function):
         inside = [line for s in statement.statements for line in lines_of(s, printer)]
         result = statement.result
@@ -216,10 +201,7 @@ def verify_program(program: Program) -> None:
     Raises:
         ArrayError: it has none; the message names the statement.
     """
-    bound: Bound = {
-        ident: Name(ident, tuple(as_expr(e) for e in tensor.shape), (tensor.dtype, False))
-        for ident, tensor in program.params
-    }
+    bound: Bound = {ident: tensor_name(ident, tensor) for ident, tensor in program.params}
     try:
         _verify(program.statements, bound)
     except ArrayError as error:
@@ -261,3 +243,13 @@ def _verify_statement(statement: AnyStatement, bound: Bound) -> None:
 def _named(name: str, source: Node) -> Name | None:
     """``source`` under a name; None where it is no single array."""
     return None if source.is_tuple else Name(name, source.shape, source.kind)
+
+
+def tensor_name(identifier: str, tensor: Tensor) -> Name:
+    """The name of ``tensor``."""
+    return Name(identifier, tuple(as_expr(e) for e in tensor.shape), (tensor.dtype, False))
+
+
+def name_of(identifier: str, dims: Sequence[Axis], kind: dtypes.Kind) -> Name:
+    """The name of an array over ``dims``."""
+    return Name(identifier, tuple(d.hi for d in dims), kind)

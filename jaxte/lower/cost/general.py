@@ -21,7 +21,7 @@ from jaxte.lang.limits import (
     NARROW,
 )
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.shifted_axes import are_digits, shifted_axes
 from jaxte.lower.cost.work import Work, expensive_calls, long_text, points
 from jaxte.lower.match.index_terms import forms_of
@@ -39,9 +39,8 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
     shifted = shifted_axes(node, facts)
     taps = prod(extent_of(a.extent) for a in shifted)
     calls = everywhere * expensive_calls([*node.exprs, node.where])
-    if taps > MOST_UNROLLED or any(
-        extent_of(a.extent) > LONGEST_UNROLLED for a in shifted
-    ):  # laid out before it is reduced
+    # laid out before it is reduced
+    if taps > MOST_UNROLLED or any(extent_of(a.extent) > LONGEST_UNROLLED for a in shifted):
         laid_out = width * everywhere
         own = Work(stream=3 * laid_out, temporaries=laid_out, kernel=4)
     else:
@@ -60,9 +59,8 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
         moved = width * _moved(axes, node, shifted) if shifted else 0
         flops = 2.0 * everywhere * (1 + NARROW / _narrowest(axes, node, shifted))
         return own + Work(dot=flops, stream=moved, kernel=taps, transcendental=calls)
-    if (
-        shifted and points(a for a in node.axes if not among(a, shifted)) > 1
-    ):  # each product is made, then summed
+    # each product is made, then summed
+    if shifted and points(a for a in node.axes if not among(a, shifted)) > 1:
         short = all(extent_of(a.extent) <= LONGEST_UNROLLED for a in shifted)
         own += _fused_sums(axes, node, shifted) if fused and short else Work(stream=4 * width * everywhere)
     elif (

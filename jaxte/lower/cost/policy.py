@@ -21,7 +21,8 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.rules import VERIFY
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
-from jaxte.lower.cost.platforms import Platform, Rates, platform_of
+from jaxte.lower.cost.platform import Platform, Rates
+from jaxte.lower.cost.platforms import platform_of
 from jaxte.tensors.tensor import Tensor
 
 MODES = ("auto", "all", "nothing", "single_use")

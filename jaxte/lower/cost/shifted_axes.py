@@ -9,7 +9,7 @@ from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Expr, Reduce
 from jaxte.lang.limits import FEW_POSITIONS, FEWER, LONGEST_UNROLLED
 from jaxte.lang.walk import free_axes
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.match.index_terms import Form, forms_of
 from jaxte.sets.intervals import extent_of
 

@@ -23,7 +23,7 @@ from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.general import general_work
 from jaxte.lower.cost.paces import Paces
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.shifted_axes import shifted_axes
 from jaxte.lower.cost.work import is_expensive
 from jaxte.sets.affine import linear

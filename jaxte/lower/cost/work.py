@@ -12,7 +12,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.limits import CALLS, MOST_TERMS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder
-from jaxte.lower.cost.platforms import Rates
+from jaxte.lower.cost.platform import Rates
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Tensor
 
@@ -53,9 +53,8 @@ class Work:
         return own + (2 * self.temporaries / rates.spill if self.temporaries > rates.cache else 0.0)
 
 
-_amounts = attrgetter(
-    *[f.name for f in fields(Work)[:-1]]
-)  # all but the temporaries; rates have the same names
+# all but the temporaries; rates have the same names
+_amounts = attrgetter(*[f.name for f in fields(Work)[:-1]])
 
 
 def long_text(terms: float) -> Work:

@@ -27,9 +27,10 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, substitute
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.match.index_terms import Form
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.conditions import tidy
 from jaxte.sets.domain import IntegerSet
+from jaxte.sets.linear import Linear
 from jaxte.sets.tabulate import evaluate_index
 
 

@@ -36,10 +36,11 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import GREATER, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import Linear, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none, nonnegative_forms
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.linear import Linear
 from jaxte.tensors.reducers import builtin_reducer
 
 

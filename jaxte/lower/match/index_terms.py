@@ -15,9 +15,10 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Var, as_expr
 from jaxte.lang.graphs import components
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.walk import free_axes, postorder, substitute, with_indices
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.digits import are_digits
 from jaxte.sets.index_forms import is_index, term_of
+from jaxte.sets.linear import Linear
 
 Key = frozenset[tuple[Expr, int]]
 

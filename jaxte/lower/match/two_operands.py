@@ -30,8 +30,9 @@ from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal
 from jaxte.lower.match.index_terms import Form, decompose, forms_of, rewrite_forms, with_normal_indices
-from jaxte.sets.affine import Linear, normal
+from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
+from jaxte.sets.linear import Linear
 from jaxte.tensors.reducers import builtin_reducer
 
 

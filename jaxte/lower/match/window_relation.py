@@ -48,10 +48,11 @@ from jaxte.lower.match.affine_relation import (
     stand_in,
 )
 from jaxte.lower.match.index_terms import Form
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.conditions import positive
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import nonnegative_forms
+from jaxte.sets.linear import Linear
 from jaxte.sets.tabulate import values_at
 
 
@@ -162,12 +163,8 @@ def _same_points(t: Axis, z: Axis, x: Form, guards: Sequence[Expr], relation: Wi
     ]
     offset = normal(relation.alpha * (at - relation.x_range.lo) - relation.gamma * t - relation.c)
     wanted = [offset >= 0, offset <= relation.d * (relation.size - 1)]
-    wanted.append(_divides(offset, relation.d))
+    wanted.append(TRUE if relation.d == 1 else offset % relation.d == 0)
     return IntegerSet((t, at), reached).is_equal(IntegerSet((t, at), wanted))
-
-
-def _divides(offset: Expr, d: int) -> Expr:
-    return TRUE if d == 1 else offset % d == 0
 
 
 _MOST_SAMPLES = 512  # points at which a relation is tried before isl is asked whether it holds everywhere

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from jaxte.lang.expr import Expr
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lower.arrays import data, elementwise
@@ -171,14 +169,10 @@ def _kernel(node: data.Kernel, to: Writer) -> Written:
         node.function,
         str(node.size),
         str(node.count),
-        *(_listed(to, arrays) for arrays in (node.blocks, node.wholes, node.windows)),
+        *(f"[{', '.join(map(to.text, arrays))}]" for arrays in (node.blocks, node.wholes, node.windows)),
         f"[{', '.join(made)}]",
         **_OPTIONS.get(node.by, {}),
     )
-
-
-def _listed(to: Writer, arrays: Sequence[Node]) -> str:
-    return f"[{', '.join(map(to.text, arrays))}]"
 
 
 RULES: Rules = {

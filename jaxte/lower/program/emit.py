@@ -12,7 +12,6 @@ from jaxte.lang.graphs import identical
 from jaxte.lang.limits import LARGE_RESULT
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lower.arrays.binomial import descent, left, restarts
 from jaxte.lower.arrays.data import Gather, Scatter
 from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number
 from jaxte.lower.arrays.loops import Item
@@ -22,6 +21,7 @@ from jaxte.lower.code.lines import APART, FIRST, KEPT, REPLAYED, docstring_text,
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.data import FUNCTION, KERNEL, PALLAS, TRITON
 from jaxte.lower.printing.views import ROLLED, SHIFTED
+from jaxte.lower.recurrences.replays import descent, left, restarts
 from jaxte.show.printing import ROWS
 
 _IMPORTS = ("import functools", "import jax", "import jax.numpy as jnp", "from jax import lax")

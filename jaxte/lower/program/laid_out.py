@@ -18,8 +18,9 @@ from jaxte.lower.arrays.elementwise import Apply, Cast, Name
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below, replaced
 from jaxte.lower.arrays.products import Combined, Reduced
 from jaxte.lower.arrays.views import Broadcast, Flip, Index, Pad, Reshape, Tile, View
-from jaxte.lower.code.vocabulary import AnyStatement, Choice, Program, Statement
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.code.choice import Choice
+from jaxte.lower.code.vocabulary import AnyStatement, Program, Statement
+from jaxte.lower.cost.platform import Platform
 from jaxte.tensors.tensor import Tensor
 
 _FUSED = (Apply, Cast, View, Broadcast, Flip)

@@ -1,59 +1,48 @@
-"""From tensors to a program: each tensor in turn, in the order in which they are needed."""
+"""From tensors to a program: each tensor in turn, in the order in which they are needed, under the head of the function.
+
+The head of an emitted function: the formulas of its docstring, and its symbolic sizes, each read off the shape of a parameter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
 
-from jaxte.autodiff.terms.beside import Held, owners
 from jaxte.lang.budget import bounded
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import Expr, as_expr
+from jaxte.lang.expr import Expr, Read, Var
 from jaxte.lang.rules import applied
-from jaxte.lower.apart.graph import with_differences_apart, with_mirrored_sums
-from jaxte.lower.arrays.data import Call as FunctionCall
-from jaxte.lower.arrays.data import Output
-from jaxte.lower.arrays.elementwise import Name
-from jaxte.lower.body.assignment import Assignment, Rules, Shared
-from jaxte.lower.code.lines import Names, identifier, lines_of, verify_program
-from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Choice, Program, Statement, with_sources
+from jaxte.lang.text import definition_text
+from jaxte.lang.walk import postorder
+from jaxte.lower.apart.graph import with_differences_apart
+from jaxte.lower.apart.mirrored import with_mirrored_sums
+from jaxte.lower.body.assignment import Rules, Shared
+from jaxte.lower.code.lines import Names, docstring_text, lines_of, verify_program
+from jaxte.lower.code.vocabulary import Program, with_sources
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.chains import chained
 from jaxte.lower.printing.printer import Printer
-from jaxte.lower.program.across.barriers import behind_barrier, held, keep_padded, with_calls, without_barrier
-from jaxte.lower.program.across.computed_once import put_together, read_by_one, with_one_gather
+from jaxte.lower.program.across.computed_once import with_one_gather
 from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
-from jaxte.lower.program.across.halos import with_rolls_chosen
-from jaxte.lower.program.across.idle_pads import without_idle_pads
-from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.once_within import with_alike_parts_in_loops, with_masked_once, with_opposites
-from jaxte.lower.program.across.outside_rows import unread_points, with_rows_multiplied
-from jaxte.lower.program.across.padded_once import keep_apart
-from jaxte.lower.program.across.without_copies import (
-    with_ends_chosen,
-    with_pads_between,
-    with_repeats_as_windows,
-)
-from jaxte.lower.program.definition import lower_tensor
-from jaxte.lower.program.head import formulas, read_sizes
-from jaxte.lower.program.repeated import Repeated
+from jaxte.lower.program.across.outside_rows import with_rows_multiplied
+from jaxte.lower.program.across.without_copies import without_idle_pads
+from jaxte.lower.program.part import Part, Whole
 from jaxte.lower.program.rows import PASSES, Within
-from jaxte.lower.program.verdicts import verdict_in_tiles
 from jaxte.lower.recurrences.finals import renewed
-from jaxte.lower.recurrences.replayed import loop_statements
 from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.rules.gather import gather_value
 from jaxte.lower.rules.powers import whole_power
 from jaxte.lower.rules.reduce import reduce_value
 from jaxte.lower.rules.select import select_value
 from jaxte.lower.tiles.planner import tiling
-from jaxte.lower.tiles.sizes import TILES
-from jaxte.lower.tiles.tiling import Tiles, Tiling, with_costs
-from jaxte.lower.tiles.write import Writer, Written, tile_statements
-from jaxte.lower.tiles.write_kernel import kernel_statements
-from jaxte.planning.indices.known import Known
-from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.lower.tiles.tiling import Tiles, Tiling
+from jaxte.lower.tiles.write import Written
+from jaxte.meaning.feeds import Told, sizes_in, told_sizes
+from jaxte.sets.affine import from_linear
+from jaxte.tensors.recurrences.node import Recurrent, definitions_in
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
@@ -112,9 +101,8 @@ def _lowered(
     own_order = _order(params, made) if changed else order
     planned = applied(tiling(own_order, idents, returned, policy), PASSES, within)
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
-    lowering = _Lowering(
-        Shared(names, Printer(sizes), own_policy, _RULES), name, params, returned, sides.refused
-    )
+    shared = Shared(names, Printer(sizes), own_policy, _RULES)
+    lowering = _Lowering(shared, returned, sides.refused, name=name, params=params)
     written = lowering.written(planned, idents)
     for statement in written.statements:  # an error of a size that no input has belongs here, not to text
         lines_of(statement, lowering.shared.printer)
@@ -135,28 +123,16 @@ def _lowered(
     )
 
 
-class _Lowering:
-    """What the parts of a program share, and the functions that it calls."""
+@dataclass(eq=False)
+class _Lowering(Whole):
+    """A function under way: its parts one after the other, and what is done to the statements of each as a whole."""
 
-    def __init__(
-        self,
-        shared: Shared,
-        name: str,
-        params: Sequence[Tensor],
-        results: frozenset[Tensor],
-        refused: Mapping[str, tuple[tuple[str, str], ...]],
-    ) -> None:
-        self.shared = shared
-        self.name = name
-        self.params = params
-        self.results = results
-        self.refused = refused
-        self.externs: dict[object, str] = {}
-        self.functions: list[tuple[str, Callable[..., Any]]] = []
+    name: str
+    params: Sequence[Tensor]
 
     def written(self, planned: Tiling, given: Mapping[Tensor, str], tile_of: str = "") -> Written:
         """The statements of ``planned`` where ``given`` exist; those of a single tile if they are part of a pass."""
-        part = _Part(self, planned, given, tile_of)
+        part = Part(self, self.written, planned, given, tile_of)
         for tensor in planned.order:
             match tensor:
                 case Tiles():
@@ -190,136 +166,103 @@ class _Lowering:
         return Written(statements, idents, part.choices)
 
 
-class _Part:
-    """The statements of one function, or of one tile of a pass, as they are written one after the other."""
-
-    def __init__(
-        self, lowering: _Lowering, planned: Tiling, given: Mapping[Tensor, str], tile_of: str
-    ) -> None:
-        self.idents = dict(given)
-        self.statements: list[AnyStatement] = []
-        self.choices: list[Choice] = []
-        self._lowering, self._planned, self._tile_of = lowering, planned, tile_of
-        shared, facts = lowering.shared, lowering.shared.policy.facts
-        self._policy = shared.policy
-        self._shared = replace(shared, written={})  # the bodies of one function
-        self._before_calls = replace(shared, written={})  # those of what is known before it is called
-        self._tensors = [t for t in planned.order if isinstance(t, Tensor)]
-        self._again = facts.computes_again
-        self._shifted = materialised(self._tensors, lowering.results) if self._again and not tile_of else ()
-        self._by_call = facts.drops_barriers and not tile_of
-        self._in_one = read_by_one(self._tensors, lowering.results) if self._by_call else ()
-        self._original: dict[Tensor, Tensor] = {own: tensor for tensor, own in planned.stand_ins.items()}
-        self._unread = {} if tile_of else unread_points(planned.order, lowering.results, self._original)
-        self._repeated, self._owned = Repeated(lower_tensor), owners()
-
-    def _writer(self) -> Writer:
-        return Writer(self._lowering.shared, lower_tensor, self._lowering.written)
-
-    def _add(self, written: Written, choices: Sequence[Choice]) -> None:
-        self.statements += written.statements
-        self.idents |= written.names
-        self.choices += choices
-
-    def write_tiles(self, tiles: Tiles) -> None:
-        """A pass over tiles: a loop, or a kernel."""
-        if tiles.is_kernel and not self._tile_of:
-            found = kernel_statements(tiles, self.idents, self._writer())
-        else:
-            found = tile_statements(tiles, self.idents, self._writer(), self._tile_of)
-        told = found.choices if self._tile_of else _told(found.choices, tiles, self._policy)
-        self._add(found, told)
-
-    def write_loop(self, tensor: Recurrent) -> None:
-        """The loop of the recurrence that ``tensor`` is of, once for all its tensors."""
-        if tensor in self.idents:
-            return
-        together = [t for t in self._tensors if isinstance(t, Recurrent) and t.group is tensor.group]
-        found = loop_statements(together, self.idents, self._writer())
-        self._add(found, found.choices)
-
-    def write_extern(self, tensor: Extern) -> None:
-        """A call of the function once for all its outputs, then the output that ``tensor`` is."""
-        names, called = self._lowering.shared.names, self._lowering.externs
-        scope = identifier(tensor.name)
-        if tensor.group not in called:
-            # never "fn" alone, which is the name of the module's own function
-            function = names.new(f"{scope}_fn")
-            self._lowering.functions.append((function, tensor.fn))
-            called[tensor.group] = names.new(f"{scope}_out")
-            arguments = tuple(Name(self.idents[t], _extents(t), (t.dtype, False)) for t in tensor.inputs)
-            call = FunctionCall(function, arguments)
-            self.statements.append(Statement(scope, called[tensor.group], call))
-        target = names.new(tensor.name)
-        source = Output(Name(called[tensor.group]), tensor.position, _extents(tensor), (tensor.dtype, False))
-        self.statements.append(Statement(scope, target, source))
-        self.idents[tensor] = target
-        self.choices.append(Choice(tensor.name, "extern"))
-
-    def write_definition(self, tensor: Compute) -> None:
-        """The statements of a definition, and what its producers become for its sake: arrays behind barriers, or calls."""
-        target = self._lowering.shared.names.new(tensor.name)
-        label = WHEN_TRACED if isinstance(tensor, Known) else self._tile_of or target
-        unread = self._unread.get(self._original.get(tensor, tensor), ())
-        own = Assignment(label, target, tensor.name, self.idents, in_tiles=bool(self._tile_of), unread=unread)
-        shared = self._before_calls if label == WHEN_TRACED else self._shared
-        made = self._repeated.lowered(own, shared, tensor)
-        lines = made.statements if self._again else with_sources(made.statements, without_barrier)
-        if self._lowering.shared.policy.facts.joins_apart:
-            lines = with_sources(lines, lambda source: with_pads_between(with_rolls_chosen(source)))
-        if self._lowering.shared.policy.facts.moves_lanes_apart:
-            lines = with_sources(lines, lambda source: with_ends_chosen(with_repeats_as_windows(source)))
-        if self._by_call and self._again:
-            keep_padded(self.statements, lines)
-        self.statements += with_calls(lines) if self._by_call else lines
-        if isinstance(tensor, Held):
-            target = held(self.statements, self._policy.facts.drops_barriers)
-        elif tensor in self._shifted or tensor in self._planned.once:
-            self.statements[-1] = behind_barrier(self.statements[-1], self._policy.facts.drops_barriers)
-        if tensor in self._in_one:
-            self.statements[-1] = put_together(self.statements[-1])
-        for sliced in made.sliced if self._again else ():
-            keep_apart(self.statements, sliced, self.idents[sliced], self._by_call)
-        self.idents[self._original.get(tensor, tensor)] = target
-        self.choices.append(self._told_of(tensor, made.choice))
-
-    def keep_sliced(self, statements: list[AnyStatement], names: Collection[str]) -> None:
-        """Keeps the tensors of ``names``, which some of ``statements`` slice, from being computed again for each of these."""
-        for tensor in self._tensors if self._again and names else ():
-            target = self.idents[self._original.get(tensor, tensor)]
-            if target in names:
-                keep_apart(statements, tensor, target, self._by_call)
-
-    def _told_of(self, tensor: Compute, choice: Choice) -> Choice:
-        """``choice`` with what the planning of ``tensor`` says: what it is part of, what it stands beside, and what was refused for it."""
-        part_of = tensor.part_of if tensor.part_of != tensor.name else ""
-        choice = replace(choice, part_of=part_of, beside=_named(tensor, self._owned))
-        if tensor in self._planned.refused:
-            choice = replace(choice, refused=(*choice.refused, (TILES, self._planned.refused[tensor])))
-        if tensor.name in self._lowering.refused:
-            choice = replace(choice, refused=(*choice.refused, *self._lowering.refused[tensor.name]))
-        return choice
-
-
-def _told(choices: Sequence[Choice], tiles: Tiles, policy: Policy) -> list[Choice]:
-    """``choices``, those of the pass ``tiles``, with what it costs, and with a verdict where most of what it computes does not count."""
-    *others, last = with_costs(choices, tiles, policy)
-    verdict = verdict_in_tiles(tiles)
-    return [*others, last if verdict is None else replace(last, verdict=verdict)]
-
-
 def _missing(name: str, tensor: Tensor, params: Sequence[Tensor]) -> LoweringError:
     given = ", ".join(p.name for p in params)
     return LoweringError(f"{name}: {tensor.name} is needed but is none of the parameters {given}; pass it in")
 
 
-def _named(tensor: Compute, owned: Mapping[Compute, Tensor]) -> str:
-    """What the user calls the tensor that ``tensor`` is beside; nothing where there is none."""
-    owner: Tensor | None = owned.get(tensor)
-    while isinstance(owner, Compute) and owner in owned:
-        owner = owned[owner]
-    return owner.part_of if isinstance(owner, Compute) else ""
+_LONGEST = 600  # characters of a formula in a docstring
 
 
-def _extents(tensor: Tensor) -> tuple[Expr, ...]:
-    return tuple(as_expr(e) for e in tensor.shape)
+def formulas(
+    order: Sequence[Tensor], params: Sequence[Tensor], idents: Mapping[Tensor, str]
+) -> Iterator[str]:
+    """The definition of each tensor of ``order`` that is computed, as text that is safe in a docstring.
+
+    Tensors of one label are called as in the code, by ``idents``, which tells them apart.
+    """
+    given = frozenset(params)
+    computed = [t for t in order if t not in given]
+    own = definitions_in(computed)
+    whole = _states(computed)
+    read = (t for tensor in own for t in tensor.inputs)
+    shown = dict.fromkeys(whole.get(t, t) for t in (*params, *own, *read))
+    labels = Counter(t.name for t in shown)
+    written = {idents[t]: t for t in shown if t in idents}
+    called: dict[Tensor, str] = {}
+    for tensor in shown:
+        if labels[tensor.name] > 1 or written.get(tensor.name, tensor) is not tensor:
+            called[tensor] = idents.get(tensor) or _free_name(tensor, {*labels, *written, *called.values()})
+    called |= {part: called[t] for part, t in whole.items() if t in called}
+    for tensor in own:
+        safe = docstring_text(
+            definition_text(called.get(tensor, tensor.name), tensor.axes, tensor.body, called)
+        )
+        yield safe if len(safe) <= _LONGEST else safe[: _LONGEST - 1] + "…"
+
+
+def _states(tensors: Sequence[Tensor]) -> dict[Tensor, Tensor]:
+    """What stands for a tensor of a recurrence in its definition, and the definition itself, by that tensor."""
+    found: dict[Tensor, Tensor] = {}
+    for tensor in tensors:
+        if isinstance(tensor, Recurrent):
+            own = tensor.group
+            for state, definition, whole in zip(own.states, own.definitions, own.tensors, strict=True):
+                found |= {state: whole, definition: whole}
+            found |= _states(own.inside)
+    return found
+
+
+def _free_name(tensor: Tensor, taken: set[str]) -> str:
+    """A name for what is no variable of the code, as it is part of what reads it."""
+    return next(name for n in count(1) if (name := f"{tensor.name}_{n}") not in taken)
+
+
+def read_sizes(
+    params: Sequence[Tensor], idents: Mapping[Tensor, str], names: Names, order: Sequence[Tensor]
+) -> tuple[dict[Var, str], tuple[tuple[str, str], ...]]:
+    """The symbolic sizes, each read off the shape of a parameter."""
+    told = told_sizes([param.shape for param in params])
+    used = _sizes_used(order, frozenset(params)) if told else set()
+    for size in reversed(told):
+        used.update(sizes_in([from_linear(size.rest)]) if size.size in used else ())
+    found: dict[Var, str] = {}
+    reads: list[tuple[str, str]] = []
+    for size in told:
+        if size.size in used:
+            text = _size_read(size, f"{idents[params[size.array]]}.shape[{size.axis}]", Printer(found))
+            found[size.size] = names.new(size.size.name)
+            reads.append((found[size.size], text))
+    return found, tuple(reads)
+
+
+def _sizes_used(order: Sequence[Tensor], given: frozenset[Tensor]) -> set[Expr]:
+    """The sizes that the definitions mention, or the shapes of what they read."""
+    found: set[Expr] = set()
+    for tensor in order:
+        exprs = [e for e in tensor.shape if isinstance(e, Expr)]
+        for own in definitions_in([] if tensor in given else [tensor]):
+            exprs.append(own.body)
+            exprs += [e for n in postorder(own.body) for e in _extents_at(n)]
+        found |= {n for n in postorder(*exprs) if isinstance(n, Var)}
+    return found
+
+
+def _extents_at(node: Expr) -> list[Expr]:
+    if isinstance(node, Read):
+        return [e for e in node.tensor.shape if isinstance(e, Expr)]
+    axes = getattr(node, "axes", ())
+    return [e for axis in axes for e in (axis.lo, axis.hi)]
+
+
+def _size_read(told: Told, shape: str, printer: Printer) -> str:
+    """The code of a size, by an extent that is ``shape`` at run time: ``(x.shape[0] - 1) // 2`` for ``2 * n + 1``."""
+    rest = told.rest
+    text = shape
+    if rest.terms:
+        text = f"{shape} - ({printer.text(from_linear(rest))})"
+    elif rest.constant:
+        text = f"{shape} - {rest.constant}" if rest.constant > 0 else f"{shape} + {-rest.constant}"
+    if told.factor == 1:
+        return text
+    return f"{text} // {told.factor}" if text is shape else f"({text}) // {told.factor}"

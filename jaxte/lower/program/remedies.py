@@ -18,8 +18,9 @@ from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
 from jaxte.meaning.cost import told_by_data
 from jaxte.meaning.points import share
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.intervals import extent
+from jaxte.sets.linear import Linear
 from jaxte.tensors.tensor import Compute
 
 IN_TILES = "a budget, te.function(..., max_memory=2**28), which computes it in tiles, or fewer axes at a time"

@@ -16,8 +16,9 @@ from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node, names_of, nodes_below, rebuilt
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.choice import Choice
 from jaxte.lower.code.lines import Names
-from jaxte.lower.code.vocabulary import AnyStatement, Choice, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.program.verdicts import verdict_of
 from jaxte.tensors.structure import structure_of
 from jaxte.tensors.tensor import Compute, Tensor
@@ -125,9 +126,8 @@ class _RecordedNames(Names):
     def new(self, wanted: str) -> str:
         before = len(self._events)
         found = super().new(wanted)
-        self._events[before:] = [
-            _Event(_NEW, found, wanted)
-        ]  # in place of a number that was asked for within
+        # in place of a number that was asked for within
+        self._events[before:] = [_Event(_NEW, found, wanted)]
         return found
 
     def numbered(self, base: str) -> str:

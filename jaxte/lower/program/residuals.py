@@ -13,19 +13,27 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Read, Reduce, Var, as_expr
 from jaxte.lang.graphs import among, reached
 from jaxte.lang.walk import postorder
-from jaxte.lower.arrays.binomial import computed_again
 from jaxte.lower.cost.policy import AUTO, DEFAULT, Policy
 from jaxte.lower.program.recomputation import chosen_residuals, needed_for, sum_text
-from jaxte.lower.recurrences.replays import kept_of, position_bytes
+from jaxte.lower.recurrences.replays import computed_again, kept_of, position_bytes
 from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.tiles.sizes import Large
 from jaxte.meaning.feeds import sizes_in, told_sizes
 from jaxte.planning.indices.shared_elements import is_kept
-from jaxte.planning.indices.window_functions import is_window_function
+from jaxte.planning.indices.shared_places import is_window_function
 from jaxte.sets.intervals import extent_of
-from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, Replay, definitions_in, with_siblings
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.recurrences.node import (
+    Kept,
+    Recurrence,
+    Recurrent,
+    Replay,
+    definitions_in,
+    recurrences_in,
+    with_siblings,
+)
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Extern, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 
 def saved_tensors(
@@ -203,7 +211,7 @@ def checkpoints(
     if left is None:
         return []
     found: list[Recurrent] = []
-    groups = dict.fromkeys(t.group for t in needed if isinstance(t, Recurrent) and t not in at_hand)
+    groups = recurrences_in(t for t in needed if t not in at_hand)
     for group in groups:
         size, extent = position_bytes(group), group.extent
         if size is None or not isinstance(extent, int) or size * extent <= left:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.rules import Rule
 from jaxte.lower.apart.differences import APART
-from jaxte.lower.apart.graph import MIRRORED
+from jaxte.lower.apart.mirrored import MIRRORED
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.computed_once import with_shared_products
@@ -107,7 +107,6 @@ PASSES = (
         "what one definition reads of pieces, element by element, is computed in these pieces",
     ),
 )
-
 
 _OTHER_FORMS = {
     GENERAL: "products of matrices, shifted sums, or a plain reduction",

@@ -23,8 +23,9 @@ from jaxte.lower.arrays.elementwise import Apply, Name, Number
 from jaxte.lower.arrays.node import ArrayError, Node, nodes_below
 from jaxte.lower.arrays.products import Combined, Einsum, Reduced
 from jaxte.lower.arrays.views import View
-from jaxte.lower.code.vocabulary import AnyStatement, Estimate, Statement, Verdict
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.code.choice import Estimate, Verdict
+from jaxte.lower.code.vocabulary import AnyStatement, Statement
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.work import is_expensive
 from jaxte.lower.program.laid_out import laid_out_bytes
 from jaxte.lower.program.remedies import IN_PARTS, IN_TILES, cause_and_remedy
@@ -51,9 +52,8 @@ def verdict_of(
     loops = list(map(_loop, nodes))
     over = max(loops, key=prod, default=())
     own = _bytes(tensor)
-    others = [
-        node for node in nodes if not isinstance(node, Apply)
-    ]  # those hold nothing, and their loops are their operations
+    # those hold nothing, and their loops are their operations
+    others = [node for node in nodes if not isinstance(node, Apply)]
     held = max([_known(held_bytes, node) for node in others], default=0)
     held = max(held, *(int(e.temporaries) for e in estimates if e.chosen), 0)
     laid_out = laid_out_bytes(statements) if facts.lays_out_sums else 0

@@ -20,13 +20,13 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import Members, among, identical, place_of
 from jaxte.lang.limits import MOST_LARGER
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, substitute, with_tensors
 from jaxte.lower.recurrences.impulses import is_impulse, with_impulses
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import extent_of, known, reach
 from jaxte.tensors.recurrences.nests import Clocked
-from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent
+from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, recurrences_in
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 Changed = dict[Tensor, Tensor]
@@ -55,11 +55,7 @@ def changes(
         if tensor in known:
             continue
         if isinstance(tensor, Compute):
-            new = body(tensor, known)
-            table: dict[Expr, Expr] = {
-                r: Read(known[r.tensor], r.indices) for r in reads_of(new) if r.tensor in known
-            }
-            new = substitute(new, table)
+            new = with_tensors(body(tensor, known), known)
             if new is not tensor.body or tensor in axes:
                 known[tensor] = tensor.renewed(new, axes.get(tensor))
             continue
@@ -161,7 +157,7 @@ def made_in_steps(order: Sequence[Tensor], given: Members[Tensor], again: Member
     """
     own = [t for t in order if t not in given]
     table: dict[Recurrence, Recurrence] = {}
-    for group in dict.fromkeys(t.group for t in own if isinstance(t, Recurrent)):
+    for group in recurrences_in(own):
         if any(t in again for t in group.tensors):
             continue
         read = [t for t in group.inputs if t not in given and isinstance(t, Compute) and _is_elementwise(t)]

@@ -24,7 +24,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, conjunction,
 from jaxte.lang.functions import select
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.walk import postorder, substitute
+from jaxte.lang.walk import postorder, substitute, with_tensors
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.products import Einsum
@@ -89,12 +89,7 @@ def with_frames(step: Step) -> Step:
                 known_as.update(zip(together, Rebuilt(known_as).parts(together), strict=True))
             order.append(known_as.get(tensor, tensor))
             continue
-        table: dict[Expr, Expr] = {
-            r: Read(known_as[r.tensor], r.indices)
-            for r in postorder(tensor.body)
-            if isinstance(r, Read) and r.tensor in known_as
-        }
-        body = substitute(tensor.body, table) if table else tensor.body
+        body = with_tensors(tensor.body, known_as)
         before = set(frames)
         body = _framed(body, tensor.axes, frames)
         order += [own for key, own in frames.items() if key not in before]

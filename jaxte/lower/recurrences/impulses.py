@@ -9,11 +9,9 @@ the last position begins with such a term.
 
 from __future__ import annotations
 
-from functools import reduce
-
-from jaxte.algebra.sums import addends
+from jaxte.algebra.sums import addends, summed
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, conjuncts
-from jaxte.lang.operators import ADD, EQUAL, SELECT
+from jaxte.lang.operators import EQUAL, SELECT
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.index_forms import difference, is_index
 from jaxte.sets.intervals import known
@@ -31,14 +29,14 @@ def with_impulses(tensor: Compute, place: int) -> Expr:
         (terms if at is None else by_position.setdefault(at, [])).append(term)
     rest = [a for a in tensor.axes if a is not axis]
     for at, own in by_position.items():
-        total = decided(substitute(_sum(own), {axis: as_expr(at)}))
+        total = decided(substitute(summed(own), {axis: as_expr(at)}))
         if _is_read(total):
             terms += own
             continue
         made = Compute(f"{tensor.name}_at", rest, total)
         zero = cast(as_expr(0), total.dtype)
         terms.append(call(SELECT, call(EQUAL, axis, as_expr(at)), Read(made, rest), zero))
-    return _sum(terms)
+    return summed(terms)
 
 
 def is_impulse(tensor: Compute, place: int) -> bool:
@@ -46,10 +44,6 @@ def is_impulse(tensor: Compute, place: int) -> bool:
     axis = tensor.axes[place]
     found = {_position(term, axis) for term in addends(tensor.body)}
     return len(found) == 1 and None not in found and known(axis.hi) != 1
-
-
-def _sum(terms: list[Expr]) -> Expr:
-    return reduce(lambda a, b: call(ADD, a, b), terms)
 
 
 def _position(term: Expr, axis: Axis) -> int | None:

@@ -31,9 +31,10 @@ from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import known, reach
 from jaxte.sets.resolved import decided
+from jaxte.tensors.inputs import Head
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import same_extent
-from jaxte.tensors.tensor import Compute, Head, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 Position = tuple[int, int]
 """An axis, and where along it all reads are."""
@@ -227,9 +228,8 @@ def _state_positions(order: Sequence[Tensor], results: Members[Tensor]) -> dict[
         if type(tensor) is Recurrent and tensor not in results and tensor not in others:
             clock = tensor.group.places[tensor.position]
             reads = readers.get(tensor, [])
-            before = [
-                r for r in reads if not is_last(r)
-            ]  # what the loop ends with is there whatever it stacks
+            # what the loop ends with is there whatever it stacks
+            before = [r for r in reads if not is_last(r)]
             position = position_of(tensor, reads, but=clock) or position_of(tensor, before, but=clock)
             if position is not None:
                 found[tensor] = position
@@ -252,7 +252,7 @@ def _with(group: Recurrence, tensor: Recurrent, position: Position) -> tuple[Rec
         if len(other.axes) == len(axes) and all(
             same_extent(a.hi, b.hi) for a, b in zip(other.axes, axes, strict=True)
         ):
-            if substitute(other.body, dict(zip(other.axes, axes, strict=True))) is body:
+            if other.element(axes) is body:
                 return group, number
     made = Compute(tensor.name, axes, body)
     longer = Recurrence(

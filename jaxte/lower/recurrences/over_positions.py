@@ -25,13 +25,12 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, outermost, postorder, reads_of, substitute
 from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.finals import Changed, changes
-from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import index_stays_in
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State, recurrences_in
 from jaxte.tensors.recurrences.steps import step_of, step_with
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.structure import topological_order
@@ -152,7 +151,7 @@ def rows_in_loops(order: Sequence[Tensor], given: Members[Tensor], again: Member
         again: tensors that are not to be read behind a loop, as they are computed again within one.
     """
     own = [t for t in order if t not in given]
-    groups = dict.fromkeys(t.group for t in own if isinstance(t, Recurrent) and t not in again)
+    groups = recurrences_in(t for t in own if t not in again)
     readers = [g for g in groups if g.reverse and any(t in again for t in g.inputs)]
     if len(readers) != 1:
         return {}

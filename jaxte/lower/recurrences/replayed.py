@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Binomial, Replayed
+from jaxte.lower.code.lines import tensor_name
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
 from jaxte.lower.recurrences.replays import reach_of
-from jaxte.lower.recurrences.write import Beside, Text, choices_of, ended_by, recurrence_statements
-from jaxte.lower.recurrences.written import written_step
-from jaxte.lower.tiles.write import Writer, Written, tensor_name
+from jaxte.lower.recurrences.write import Text, recurrence_statements
+from jaxte.lower.recurrences.written import Beside, choices_of, ended_by, written_step
+from jaxte.lower.tiles.write import Writer, Written
 from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, Replay
 from jaxte.tensors.tensor import Tensor
 

@@ -18,11 +18,13 @@ from jaxte.lang.functions import select
 from jaxte.lang.graphs import Members
 from jaxte.lang.limits import MOST_LAID_OUT, MOST_LARGER
 from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.finals import Changed, changes
-from jaxte.sets.affine import Linear, from_linear, normal
+from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent_of, known, reach
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.sets.linear import Linear
+from jaxte.tensors.recurrences.node import Recurrence, State, recurrences_in
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -54,7 +56,7 @@ def straightened(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
 
 @lru_cache(maxsize=4)  # a forward pass with what it keeps has the tensors of the one without
 def _straightened(own: Sequence[Tensor]) -> Changed:
-    groups = dict.fromkeys(t.group for t in own if isinstance(t, Recurrent))
+    groups = recurrences_in(own)
     made = {group: _with_straight_reads(group) for group in groups}
     longer = {group: new for group, new in made.items() if new is not group}
     return changes(own, lambda tensor, _: tensor.body, longer) if longer else {}
@@ -64,7 +66,7 @@ def _with_straight_reads(group: Recurrence) -> Recurrence:
     lines: dict[tuple[Tensor, int, int, int], list[_Line]] = {}
     inside = {*group.inside, *group.states}
     for own, place in zip(group.definitions, group.places, strict=True):
-        steps = prod(extent_of(a.extent) for a in own.axes)
+        steps = points(own.axes)
         for read in reads_of(own.body):
             if read.tensor in inside or isinstance(read.tensor, State):
                 continue
@@ -113,7 +115,7 @@ def _is_short(place: Linear, clock: Axis) -> bool:
     if ends is None or reach(place) is None or any(not isinstance(a, Axis) for a in place.terms):
         return False
     # Times as many lines as a step reads, between the first and the last of them: further apart they do not lie side by side.
-    return ends[1] - ends[0] < MOST_LARGER * prod(extent_of(a.extent) for a in free_axes(from_linear(rest)))
+    return ends[1] - ends[0] < MOST_LARGER * points(free_axes(from_linear(rest)))
 
 
 def _ends(lines: Sequence[_Line]) -> tuple[int, int]:

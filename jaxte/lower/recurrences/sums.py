@@ -22,8 +22,7 @@ from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.graphs import Members
 from jaxte.lang.operators import ADD, SELECT
-from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, outermost, postorder, reads_of, substitute
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import expensive_calls, points
@@ -32,11 +31,10 @@ from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
 from jaxte.lower.recurrences.over_positions import found_again, rows_in_loops, shared_sums
 from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.recurrences.slanted import straightened
-from jaxte.lower.tiles.carried_sums import outermost
 from jaxte.sets.affine import normal
 from jaxte.sets.intervals import extent_of
-from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.step import Slice, Step
+from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, State, recurrences_in
+from jaxte.tensors.recurrences.step import Step
 from jaxte.tensors.recurrences.steps import step_of, step_with
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.structure import topological_order
@@ -108,7 +106,7 @@ def sums_in_loops(
         cut: recurrences that are kept at some positions only.
     """
     own = [t for t in order if t not in given]
-    groups = list(dict.fromkeys(t.group for t in own if isinstance(t, Recurrent)))
+    groups = recurrences_in(own)
     found: dict[Recurrence, list[_Sum]] = {group: [] for group in groups}
     reaches = {group: _Reach(group, own) for group in groups}
     home: dict[Reduce, tuple[Recurrence, int]] = {}
@@ -296,10 +294,5 @@ def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy, alone:
 
 def _bytes_more(step: Step, group: Recurrence) -> int:
     """What ``step`` reads that one of ``group`` does not."""
-    known = {_shown(own) for own in step_of(group).slices.values()}
-    return sum(bytes_of_any(part) for part, own in step.slices.items() if _shown(own) not in known)
-
-
-def _shown(own: Slice) -> tuple[Tensor, tuple[tuple[int, str], ...], tuple[tuple[int, int], ...]]:
-    """A slice, told apart from others of the same tensor."""
-    return own.source, tuple((n, text(p)) for n, p in own.positions.items()), tuple(own.lengths.items())
+    known = {own.key for own in step_of(group).slices.values()}
+    return sum(bytes_of_any(part) for part, own in step.slices.items() if own.key not in known)

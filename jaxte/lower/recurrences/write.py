@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxte.lang.expr import Expr, Read, as_expr, cast
 from jaxte.lang.limits import AGAIN, FEW
-from jaxte.lang.walk import reads_of, substitute
-from jaxte.lower.arrays.data import DynamicIndex, DynamicSlice, DynamicUpdate
+from jaxte.lang.walk import substitute
+from jaxte.lower.arrays.data import DynamicIndex, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Transpose, View
 from jaxte.lower.body.assignment import Assignment
-from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement
+from jaxte.lower.code.choice import Choice
+from jaxte.lower.code.lines import tensor_name
+from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
 from jaxte.lower.recurrences.frames import taken_before
+from jaxte.lower.recurrences.written import (
+    Beside,
+    choices_of,
+    ended_by,
+    read_again,
+    spread,
+    window,
+    written_step,
+    zeros,
+)
 from jaxte.lower.recurrences.rings import RING, Ring, ring_of
-from jaxte.lower.recurrences.written import read_again, written_step
 from jaxte.lower.tiles.tiling import Tiling
-from jaxte.lower.tiles.write import Writer, Written, tensor_name
+from jaxte.lower.tiles.write import Writer, Written
 from jaxte.sets.affine import normal
-from jaxte.sets.intervals import extent_of
 from jaxte.sets.intervals import known as number_of
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.step import Slice, Step
-from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Compute, Tensor
-
-FORM = "recurrence"
 
 
 def recurrence_statements(
@@ -59,15 +65,6 @@ def recurrence_statements(
     return Written(
         [*text.before, function, loop, *moved], targets, choices_of(wanted, text.step, text.choices)
     )
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Tensors at a fixed distance from the position of a step, a parameter of it."""
-
-    parameter: str
-    offset: int
-    names: Mapping[Tensor, Name]
 
 
 @dataclass
@@ -184,7 +181,7 @@ class Text:
         if handed is not None:
             return handed
         if any(number_of(as_expr(own.source.shape[axis])) == 0 for axis in own.positions):
-            return _zeros(placeholder.shape, placeholder.dtype)  # nothing is read of it
+            return zeros(placeholder.shape, placeholder.dtype)  # nothing is read of it
         node: Node = tensor_name(self.known[own.source], own.source)
         if own.source in outside and self._reads_columns(own):
             ((axis, position),) = own.positions.items()
@@ -192,7 +189,7 @@ class Text:
         for axis, position in sorted(own.positions.items(), reverse=True):
             at = self._position(position, lines)
             node = (
-                _window(node, axis, at, own.lengths[axis])
+                window(node, axis, at, own.lengths[axis])
                 if axis in own.lengths
                 else DynamicIndex(node, at, axis)
             )
@@ -201,7 +198,7 @@ class Text:
     def _reads_columns(self, own: Slice) -> bool:
         """Whether what a step reads lies apart, where a step takes so little time that this is most of it."""
         return (
-            self.writer.shared.policy.facts.chain > 0
+            self.writer.shared.policy.facts.cheap_steps
             and not own.lengths
             and len(own.positions) == 1
             and 0 not in own.positions
@@ -277,16 +274,12 @@ class Text:
     def loop(self, function: Function, targets: Mapping[Tensor, str]) -> Statement:
         extent = as_expr(self.group.extent)
         count = number_of(extent)
-        stacked = [
-            own
-            for tensor, own in targets.items()
-            if isinstance(tensor, Recurrent) and self.is_stacked(tensor)
-        ]
+        stacked = [own for t, own in targets.items() if isinstance(t, Recurrent) and self.is_stacked(t)]
         made = stacked[0] if len(stacked) == 1 else f"({', '.join(stacked)})" if stacked else "_"
         unroll = 1
         if count is not None and 1 < count <= FEW:
             # Times that XLA computes an element of an unrolled step, for each of the shifted reads of it, in place of keeping it.
-            unroll = count if _spread(self.step) ** (count - 1) <= AGAIN else 1
+            unroll = count if spread(self.step) ** (count - 1) <= AGAIN else 1
         positions = Arange(0, extent, 1, "int32")
         scan = Carried(function.name, self.starts, positions, self.group.reverse, unroll)
         return Statement(self.scope, f"{self.ends(targets)}, {made}", scan)
@@ -309,7 +302,7 @@ class Text:
     def _start(self, state: State, lag: int | None) -> Node:
         """The value of ``state`` that many positions before the first; zero where nothing reads it."""
         if lag is None:
-            return _zeros(state.shape, state.dtype)
+            return zeros(state.shape, state.dtype)
         place = self.group.place_of(state)
         before = self.step.before.get(state)
         if lag == RING:
@@ -319,7 +312,7 @@ class Text:
         shape = tuple(e for n, e in enumerate(state.shape) if n != place)
         length = None if before is None else number_of(as_expr(before.shape[place]))
         if before is None or (length is not None and lag > length):  # no read asks for it
-            return _zeros(shape, state.dtype)
+            return zeros(shape, state.dtype)
         at = as_expr(lag - 1) if self.group.reverse else as_expr(before.shape[place]) - lag
         entries: tuple[Entry, ...] = (*(ALL,) * place, at)
         return View(tensor_name(self.known[before], before), Index(entries))
@@ -334,38 +327,3 @@ class Text:
         first = Name(target, (shape[place], *shape[:place], *shape[place + 1 :]), own.kind)
         order = (*range(1, place + 1), 0, *range(place + 1, tensor.ndim))
         return [Statement(self.scope, target, View(first, Transpose(order)))]
-
-
-def _spread(step: Step) -> int:
-    """At how many places what a step begins with is read for one element of its results, by chains of reads that XLA fuses: sums and loops are not."""
-    found: dict[Tensor, Counter[Tensor]] = {t: Counter([t]) for t in step.carried.values()}
-    for tensor in step.order:
-        own = found[tensor] = Counter[Tensor]()
-        if isinstance(tensor, Compute) and not tensor.body.reduces:
-            for read in dict.fromkeys(reads_of(tensor.body)):
-                own.update(found.get(read.tensor, {}))
-    return max((n for t in step.results for n in found.get(t, {}).values()), default=0)
-
-
-def _window(node: Node, axis: int, at: Node, length: int) -> Node:
-    """``length`` elements along ``axis``."""
-    sizes = tuple(length if n == axis else extent_of(e) for n, e in enumerate(node.shape))
-    return DynamicSlice(node, tuple(at if n == axis else None for n in range(len(sizes))), sizes)
-
-
-def _zeros(shape: Shape, dtype: str) -> Full:
-    return Full(tuple(map(as_expr, shape)), Number(False if dtype == "bool" else 0), dtype)
-
-
-def ended_by(wanted: Sequence[Recurrent]) -> frozenset[State]:
-    """The states of which the last value is among ``wanted``."""
-    return frozenset(t.group.states[t.position] for t in wanted if isinstance(t, Final))
-
-
-def choices_of(wanted: Sequence[Recurrent], step: Step, inner: Sequence[Choice]) -> list[Choice]:
-    """What became of the tensors, and of those that exist in a step only."""
-    shown = " and ".join(t.name for t in wanted)
-    carried = ", ".join(dict.fromkeys(s.name for s in (*(s for s, _ in step.carried), *step.history)))
-    form = f"{FORM}: one scan over {step.clock.name}, which carries {carried}"
-    found = [Choice(t.name, form) for t in wanted]
-    return [*found, *(replace(c, form=f"in each step of {shown}: {c.form}", target="") for c in inner)]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from jaxte.lang.expr import Call, Reduce
+from jaxte.lang.expr import Call, Reduce, as_expr
 from jaxte.lang.limits import MANY_OPERATIONS
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.arrays.data import DynamicSlice
+from jaxte.lower.arrays.elementwise import Full, Name, Number
+from jaxte.lower.arrays.node import Node
+from jaxte.lower.code.choice import Choice
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import points
 from jaxte.lower.recurrences.frames import with_frames
 from jaxte.lower.recurrences.sums import within_loops
-from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.sets.intervals import extent_of
+from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.step import Step
 from jaxte.tensors.recurrences.steps import step_of
+from jaxte.tensors.shapes import Shape
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -68,3 +75,50 @@ def _with_loops(step: Step, results: Collection[Compute], policy: Policy) -> Ste
         [known.get(t, t) for t in results], lambda tensor: () if tensor in given else tensor.inputs
     )
     return step.renewed([t for t in order if isinstance(t, (Compute, Recurrent))], known)
+
+
+FORM = "recurrence"
+
+
+def spread(step: Step) -> int:
+    """At how many places what a step begins with is read for one element of its results, by chains of reads that XLA fuses: sums and loops are not."""
+    found: dict[Tensor, Counter[Tensor]] = {t: Counter([t]) for t in step.carried.values()}
+    for tensor in step.order:
+        own = found[tensor] = Counter[Tensor]()
+        if isinstance(tensor, Compute) and not tensor.body.reduces:
+            for read in dict.fromkeys(reads_of(tensor.body)):
+                own.update(found.get(read.tensor, {}))
+    return max((n for t in step.results for n in found.get(t, {}).values()), default=0)
+
+
+def window(node: Node, axis: int, at: Node, length: int) -> Node:
+    """``length`` elements along ``axis``."""
+    sizes = tuple(length if n == axis else extent_of(e) for n, e in enumerate(node.shape))
+    return DynamicSlice(node, tuple(at if n == axis else None for n in range(len(sizes))), sizes)
+
+
+def zeros(shape: Shape, dtype: str) -> Full:
+    return Full(tuple(map(as_expr, shape)), Number(False if dtype == "bool" else 0), dtype)
+
+
+def ended_by(wanted: Sequence[Recurrent]) -> frozenset[State]:
+    """The states of which the last value is among ``wanted``."""
+    return frozenset(t.group.states[t.position] for t in wanted if isinstance(t, Final))
+
+
+def choices_of(wanted: Sequence[Recurrent], step: Step, inner: Sequence[Choice]) -> list[Choice]:
+    """What became of the tensors, and of those that exist in a step only."""
+    shown = " and ".join(t.name for t in wanted)
+    carried = ", ".join(dict.fromkeys(s.name for s in (*(s for s, _ in step.carried), *step.history)))
+    form = f"{FORM}: one scan over {step.clock.name}, which carries {carried}"
+    found = [Choice(t.name, form) for t in wanted]
+    return [*found, *(replace(c, form=f"in each step of {shown}: {c.form}", target="") for c in inner)]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Tensors at a fixed distance from the position of a step, a parameter of it."""
+
+    parameter: str
+    offset: int
+    names: Mapping[Tensor, Name]

@@ -14,8 +14,9 @@ from jaxte.lang.graphs import among
 from jaxte.lang.limits import VECTOR
 from jaxte.lang.walk import free_axes, reads_of, rewrite
 from jaxte.lower.cost.work import points
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 LAID_OUT = "gathers laid out"
 
@@ -23,9 +24,8 @@ LAID_OUT = "gathers laid out"
 def gathers_laid_out(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """``outputs`` in terms of tensors with the dimensions of their gathers."""
     order = topological_order(outputs)
-    if any(
-        type(t) not in (Compute, Placeholder) and t.inputs for t in order
-    ):  # adjoints and extern nodes know their tensors
+    # adjoints and extern nodes know their tensors
+    if any(type(t) not in (Compute, Placeholder) and t.inputs for t in order):
         return tuple(outputs)
     fixed = set(outputs)
     places: dict[Tensor, list[int]] = {}

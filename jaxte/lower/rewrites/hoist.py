@@ -214,9 +214,8 @@ def _as_one(numbers: Sequence[Factor]) -> Sequence[Factor]:
     for factor in numbers:
         assert isinstance(factor.expr, Const)
         own = factor.expr.value
-        if not own or (
-            factor.inverse and isinstance(own, int)
-        ):  # whole numbers are divided in the dtype of the others
+        # whole numbers are divided in the dtype of the others
+        if not own or (factor.inverse and isinstance(own, int)):
             return numbers
         value = value / own if factor.inverse else value * own
     if not numbers or not _LEAST_NUMBER < abs(value) < 1 / _LEAST_NUMBER:

@@ -100,9 +100,8 @@ def _is_apart(expr: Expr, axis: Axis) -> bool:
     own = [r for r in reads if any(depends_on(i, (axis,)) for i in r.indices)]
     between = all(r.indices and not depends_on(r.indices[-1], (axis,)) for r in own)
     others = set(free_axes(expr)) - {axis}
-    repeated = any(
-        others <= set(free_axes(r)) for r in reads if not among(r, own)
-    )  # an array, not weights of rows
+    # an array, not weights of rows
+    repeated = any(others <= set(free_axes(r)) for r in reads if not among(r, own))
     return (bool(own) and between and repeated) or bool(_orders(expr, axis))
 
 

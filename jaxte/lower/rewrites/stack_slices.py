@@ -33,7 +33,7 @@ from jaxte.lang.graphs import among
 from jaxte.lang.limits import FEW_POSITIONS
 from jaxte.lang.operators import EQUAL, LESS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, rewrite, substitute
-from jaxte.lower.cost.platforms import Rates
+from jaxte.lower.cost.platform import Rates
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.rewrites.short_axes import chosen
 from jaxte.sets.index_forms import is_index

@@ -20,16 +20,9 @@ from jaxte.lower.cost.work import expensive_calls, points
 from jaxte.lower.match.empty_sums import is_plain
 from jaxte.lower.rewrites.short_axes import is_short
 from jaxte.lower.rules.by_columns import again, by_columns, column_of, combined, reduced_call
-from jaxte.lower.rules.einsum_operands import (
-    Job,
-    grouped_factors,
-    guard_dims,
-    in_good_order,
-    letters_of,
-    masked_operands,
-    natural_order,
-)
+from jaxte.lower.rules.einsum_operands import Job, grouped_factors, guard_dims, letters_of, masked_operands
 from jaxte.lower.rules.excluded_points import needs_points, points_left
+from jaxte.lower.rules.operand_order import in_good_order, natural_order
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import extent_of
 
@@ -38,9 +31,8 @@ _LONGEST_LINE = 110  # characters of a call, from which on its operands get name
 
 
 def contraction(body: Body, job: Job, scope: Scope) -> Task:
-    if (
-        job.guards and not job.reduced
-    ):  # written out: what is out of range where they do not hold is multiplied by no zero
+    # written out: what is out of range where they do not hold is multiplied by no zero
+    if job.guards and not job.reduced:
         return (yield multiplied(job.factors, job.guards), scope)
     if job.guards and not job.counted:
         dims = [set(scope.dims_under(f.expr)) for f in job.factors]

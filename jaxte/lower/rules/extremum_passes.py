@@ -26,11 +26,11 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import points
-from jaxte.lower.rules.einsum_operands import natural_order
+from jaxte.lower.rules.operand_order import natural_order
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
 from jaxte.sets.intervals import constant, known, nonnegative
-from jaxte.tensors.tensor import Placeholder
+from jaxte.tensors.inputs import Placeholder
 
 EACH = "a pass for each value"
 _ARRAYS = 4  # as large as the elements, which the passes hold: what is in no cache is read faster once

@@ -32,7 +32,7 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import signature
-from jaxte.lower.cost.work import Work
+from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.data.recognise import is_known_inside
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
@@ -59,7 +59,7 @@ def form_of(body: Body, node: Read, index: Value, place: int, scope: Scope) -> s
 
 
 def _candidates(node: Read, index: Value, place: int) -> Iterator[Candidate]:
-    rows = prod(extent_of(d.extent) for d in index.dims)
+    rows = points(index.dims)
     extents = [extent_of(as_expr(e)) for e in node.tensor.shape]
     values = rows * prod(extents[:place] + extents[place + 1 :])
     yield Candidate(GATHER, Work(gather=values, kernel=1), None)

@@ -30,7 +30,7 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.body.candidates import Candidate, Chosen, chosen
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.body.statements import name_of
+from jaxte.lower.code.lines import name_of
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.policy import Policy, signature
 from jaxte.lower.cost.work import Work, points
@@ -38,7 +38,8 @@ from jaxte.lower.rules.interleaved import is_interleaved
 from jaxte.lower.views.interior import Cuts, interior_cuts
 from jaxte.lower.views.scope import Scope, Widths, is_inside
 from jaxte.sets.intervals import extent_of, known
-from jaxte.tensors.tensor import Compute, Head, Tensor
+from jaxte.tensors.inputs import Head
+from jaxte.tensors.tensor import Compute, Tensor
 
 PEELED, SURROUNDED = "peeled edges", "surrounded by zeros"
 _EDGE = 6  # reads and writes of an element of an edge: slices of few elements, padded one by one

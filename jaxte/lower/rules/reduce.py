@@ -20,9 +20,9 @@ from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.match.empty_sums import point_condition, points_outside
 from jaxte.lower.rewrites.short_axes import few_positions
 from jaxte.lower.rules.by_columns import combined, reduced_call
-from jaxte.lower.rules.einsum_operands import operand_order
 from jaxte.lower.rules.extremum_passes import by_passes, is_found_by_passes, passes_for, position_by_passes
 from jaxte.lower.rules.form_table import recognised
+from jaxte.lower.rules.operand_order import operand_order
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
 from jaxte.lower.views.condition_box import condition_dims, cut, split_conditions

@@ -32,8 +32,9 @@ from jaxte.lower.rules.interleaved import interleaved_value
 from jaxte.lower.rules.pieces import boxes_of, concatenated, pieces_of
 from jaxte.lower.views.condition_box import Box, box_of, forms_of_condition, is_empty, split_conditions
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.intervals import constant, known, lowest, nonnegative
+from jaxte.sets.linear import Linear
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.tensor import Compute
 
@@ -197,9 +198,8 @@ def _padded(body: Body, value: Value, placed: dict[Axis, Box], other: Const) -> 
         box = placed.get(dim)
         spread.append((*_widths(box), box.step - 1 if box else 0))
     code, fill = value.code, Typed(Number(other.value), value.dtype)
-    if any(
-        _may_be_empty(placed.get(d)) for d in value.dims
-    ):  # of nothing, nothing is spread: not even what is left out
+    # of nothing, nothing is spread: not even what is left out
+    if any(_may_be_empty(placed.get(d)) for d in value.dims):
         more = tuple((ZERO, ONE if _may_be_empty(placed.get(d)) else ZERO, 0) for d in value.dims)
         code = Spread(code, fill, more)
     return Value(Spread(code, fill, tuple(spread)), dims, value.kind)

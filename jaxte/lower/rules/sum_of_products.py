@@ -49,9 +49,8 @@ def sum_value(
     counted: bool,
 ) -> Task:
     """The sum of ``expr`` over the dimensions ``reduced``, the last ones of ``scope``."""
-    terms = [
-        (term, sign) for term, sign in signed_terms(expr, mixed=True) if not is_zero(term)
-    ]  # as Python's sum has
+    # as Python's sum has
+    terms = [(term, sign) for term, sign in signed_terms(expr, mixed=True) if not is_zero(term)]
     if len(terms) < 2 or not any(_is_contraction(term, scope) for term, _ in terms):
         return (yield from _product(body, expr, conditions, scope, reduced, zero, counted))
     total: Value | None = None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 from jaxte.algebra.product import product_of
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
@@ -26,13 +26,13 @@ from jaxte.lang.operators import SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.code.spec import Array
-from jaxte.lower.tiles.slices import NoBlock, Place, Slice, Window
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.lower.tiles.slices import NoBlock, Place, Slice, Window, read_alone, same_index
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import reach
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
-
-_Item = TypeVar("_Item")
+from jaxte.sets.linear import Linear
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 class Blocks:
@@ -147,18 +147,10 @@ class Blocks:
 
     def once(self, product: Expr, at: Expr) -> Expr | None:
         """``product`` with zeros at positions that an earlier block has; None where no factor is read at ``at`` alone."""
-        uses: dict[Expr, int] = {}
-        for node in postorder(product):
-            for child in node.children:
-                uses[child] = uses.get(child, 0) + 1
-        found: list[tuple[Read, int]] = []
-        for factor in product_of(product).factors:
-            read = factor.expr
-            if isinstance(read, Read) and not factor.inverse and uses.get(read, 0) <= 1:
-                found += [(read, n) for n, index in enumerate(read.indices) if _same(index, at)]
-        if not found:
+        found = read_alone(product, at)
+        if found is None:
             return None
-        read, dim = min(found, key=lambda f: f[0].tensor.ndim)
+        read, dim = found
         key = (read.tensor, dim)
         if key not in self.fresh:
             axes = [Axis(f"a{n}", 0, e) for n, e in enumerate(read.tensor.shape)]
@@ -167,8 +159,6 @@ class Blocks:
             body = call(SELECT, held, value, cast(ZERO, read.dtype))
             self.fresh[key] = Compute(f"{read.tensor.name}_new", axes, body)
         return substitute(product, {read: Read(self.fresh[key], read.indices)})
-
-    # --- conditions
 
     def _reduce(self, node: Reduce, place: Place, table: dict[Expr, Expr]) -> Reduce:
         exprs = [substitute(e, table) for e in node.exprs]
@@ -281,7 +271,7 @@ class Blocks:
         if len(moving) != 1:
             raise NoBlock(f"{text(read)} is more than the block of {place.axis.name}")
         index = substitute(read.indices[moving[0]], {place.axis: place.meaning})
-        if not _same(index, self.origin + place.at):
+        if not same_index(index, self.origin + place.at):
             raise NoBlock(f"{text(read)} is more than the block of {place.axis.name}")
         if int(read.tensor.axes[moving[0]].hi) < self.extent:
             raise NoBlock(f"{text(read)} leaves {read.tensor.name} for some {place.axis.name}")
@@ -305,9 +295,5 @@ class Blocks:
         return self.slices[key].part
 
 
-def _ordered(items: Sequence[_Item], order: Sequence[int]) -> list[_Item]:
+def _ordered(items: Sequence[Any], order: Sequence[int]) -> list[Any]:
     return [items[n] for n in order]
-
-
-def _same(index: Expr, other: Expr) -> bool:
-    return is_index(index) and normal(index - other) is ZERO

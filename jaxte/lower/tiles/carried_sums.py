@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, cast, conjunction, conjuncts
-from jaxte.lang.graphs import Members, among, ordered, place_of
-from jaxte.lang.limits import MOST_LARGER
+from jaxte.lang.graphs import Members, among, place_of
+from jaxte.lang.limits import LONG_PRODUCT, LONG_SUM, MOST_LARGER
 from jaxte.lang.walk import combine, free_axes, reads_of, substitute
+from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.work import points
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.slices import NoBlock, Place, Window
@@ -27,8 +28,8 @@ from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known, reach
-from jaxte.tensors.reducers import in_wide
-from jaxte.tensors.tensor import Compute, Placeholder
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute
 
 _REPEATABLE = ("max", "min", "any", "all", "argmax", "argmin")  # a position may count twice
 
@@ -78,32 +79,6 @@ class Update:
     slab: Window | None = None
     before: int = 0
     total: int = 0
-
-
-def outermost(body: Expr) -> list[Reduce]:
-    """The reductions of ``body`` that are not part of others, each once."""
-    if not body.reduces:
-        return []
-    nodes = ordered([body], lambda node: () if isinstance(node, Reduce) else node.children)
-    return [node for node in nodes if isinstance(node, Reduce)]
-
-
-def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:
-    """The results of ``node``, a reduction in the body of ``tensor``, as tensors, and ``tensor`` in terms of them."""
-    free = free_axes(node)
-    axes = [a for a in tensor.axes if a in free]
-    own = in_wide(node)
-    wholes = []
-    for n in range(node.reducer.arity):
-        if tensor.body is own and n == node.position:
-            wholes.append(tensor)
-        else:
-            body = Reduce(own.reducer, own.exprs, own.axes, own.where, n)
-            wholes.append(Compute(f"{tensor.name}_{node.reducer.label}", axes, body))
-    if wholes[node.position] is tensor:
-        return tuple(wholes), tensor
-    read = cast(Read(wholes[node.position], axes), node.dtype)
-    return tuple(wholes), Compute(tensor.name, tensor.axes, substitute(tensor.body, {node: read}))
 
 
 def runnings(wholes: tuple[Compute, ...], inside: Members[Any]) -> Iterator[Running]:
@@ -308,3 +283,10 @@ def carried(update: Update) -> Compute:
     return Compute(
         whole.name, axes, identity if identity.dtype == whole.dtype else cast(identity, whole.dtype)
     )
+
+
+def least_positions(running: Running) -> int:
+    """How many positions a block has to have so that a part of ``running`` is worth reading and writing what is carried."""
+    node = running.node
+    terms = points(a for a in node.axes if a is not running.axis)
+    return -(-(LONG_PRODUCT if is_contraction(node) else LONG_SUM) // max(1, terms))

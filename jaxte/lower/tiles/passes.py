@@ -1,34 +1,32 @@
 """A pass over an axis that is being put together, and how many positions its blocks have.
 
-Which passes can be Pallas kernels, and how large their blocks are.
-
-A kernel makes its results block by block: nothing is carried from one block to the next, since a GPU runs them side by side. So each adjoint has
-blocks of its own, and what several need is computed in each, as in the two backward kernels of attention.
+Reductions that are faster one position after the other (:mod:`jaxte.lower.cost.steps`) are passes of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isqrt
 
-from jaxte.lang import dtypes
-from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import Expr, Reduce, as_expr
+from jaxte.lang.expr import TRUE, Expr, Read, Reduce, cast
 from jaxte.lang.graphs import reached
-from jaxte.lang.limits import BLOCK, FEW, MOST_TERMS, VECTOR
-from jaxte.lang.walk import free_axes, postorder, substitute
-from jaxte.lower.arrays.data import INTERPRETER, TRITON
-from jaxte.lower.cost.general import is_contraction
+from jaxte.lang.limits import BLOCK, FEW, MARGIN, MOST_TERMS, VECTOR
+from jaxte.lang.walk import free_axes, outermost, substitute
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.steps import with_choice
-from jaxte.lower.cost.work import bytes_of, points
+from jaxte.lower.cost.steps import is_in_steps, seconds_in_steps, seconds_otherwise, with_choice
+from jaxte.lower.cost.work import bytes_of
+from jaxte.lower.forms.band.recognise import recognise_band
+from jaxte.lower.forms.band.spec import BandSpec
+from jaxte.lower.forms.data.recognise import recognise_scatter
+from jaxte.lower.forms.data.scatter_spec import ScatterSpec
 from jaxte.lower.tiles.blocks import Blocks
-from jaxte.lower.tiles.carried_sums import Running, Update, outermost, updates
-from jaxte.lower.tiles.sizes import KERNEL, inner_bytes, overlaps, wanted
-from jaxte.lower.tiles.tiling import Tiles
-from jaxte.sets.intervals import known as fixed
+from jaxte.lower.tiles.carried_sums import Running, Update, runnings, updates
+from jaxte.lower.tiles.sizes import IN_STEPS, inner_bytes, is_written, wanted
+from jaxte.lower.tiles.slices import NoBlock
+from jaxte.tensors.reducers import in_wide
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -158,106 +156,55 @@ def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compu
     return max(sizes, key=lambda s: s[0])
 
 
-def is_for_kernel(policy: Policy, tensor: Tensor) -> bool:
-    """Whether the user asks for ``tensor`` as a kernel, by its name or for all."""
-    return wanted(policy, [tensor.name]) == KERNEL
+def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:
+    """The results of ``node``, a reduction in the body of ``tensor``, as tensors, and ``tensor`` in terms of them."""
+    free = free_axes(node)
+    axes = [a for a in tensor.axes if a in free]
+    own = in_wide(node)
+    wholes = []
+    for n in range(node.reducer.arity):
+        if tensor.body is own and n == node.position:
+            wholes.append(tensor)
+        else:
+            body = Reduce(own.reducer, own.exprs, own.axes, own.where, n)
+            wholes.append(Compute(f"{tensor.name}_{node.reducer.label}", axes, body))
+    if wholes[node.position] is tensor:
+        return tuple(wholes), tensor
+    read = cast(Read(wholes[node.position], axes), node.dtype)
+    return tuple(wholes), Compute(tensor.name, tensor.axes, substitute(tensor.body, {node: read}))
 
 
-def why_no_kernel(own: Pass, policy: Policy) -> str:
-    """What a kernel cannot take of a pass; empty where there is nothing."""
-    facts, platform = policy.facts, policy.platform
-    met: list[Tensor] = [*own.blocks.computed, *_given(own)]
-    for tensor in met:
-        if any(fixed(as_expr(e)) is None for e in tensor.shape):
-            return f"the size of {tensor.name} is symbolic, and a kernel has blocks of fixed sizes"
-    if facts.kernels == INTERPRETER:
-        return ""
-    for tensor in met:
-        if dtypes.width(tensor.dtype) > dtypes.width("float32") or "complex" in tensor.dtype:
-            return f"{tensor.name} is {tensor.dtype}, and kernels for {platform} take real numbers of up to 32 bits"
-    if (held := position_bytes(own)) > facts.kernel_memory:
-        return f"one position takes {held:,} bytes, more than the {facts.kernel_memory:,} of a block for {platform}"
-    wholes = {t: bytes_of(t) or 0 for t in _read_in_whole(own)}
-    if (read := sum(wholes.values())) > facts.kernel_wholes:
-        largest = max(wholes, key=lambda t: wholes[t])
-        return f"each block reads {read:,} bytes in whole, most of them of {largest.name}, more than the {facts.kernel_wholes:,} of a core of {platform}"
-    return _why_no_triton(own) if facts.kernels == TRITON else ""
+def passes_in_steps(tensor: Compute, policy: Policy) -> tuple[list[Pass], Compute] | None:
+    """Passes for the reductions of ``tensor`` that are faster position by position, and it in terms of them; None where there are none."""
+    form = wanted(policy, [tensor.name, tensor.part_of])
+    if IN_STEPS in policy.without or form not in (None, IN_STEPS):
+        return None
+    whole, found = tensor, []
+    for node in outermost(tensor.body):
+        step = with_choice(node)
+        if not is_in_steps(step) or isinstance(recognise_band(tensor.axes, node), BandSpec):
+            continue
+        if isinstance(recognise_scatter(tensor.axes, node), ScatterSpec):
+            continue  # each value is added where it goes, not compared with all positions
+        if form is None and len(free_axes(node)) < 2 and not is_written(node):
+            continue
+        if form == IN_STEPS or _steps_are_faster(step, policy.facts):
+            wholes, whole = apart(whole, node)
+            found.append(wholes)
+    if not found:
+        return None
+    try:
+        steps = [step_pass(next(runnings(wholes, {}))) for wholes in found]
+    except NoBlock:
+        return None
+    if any(n.where is not TRUE for p in steps for u in p.updates for n in outermost(u.new.body)):
+        return None  # each step would ask where it counts
+    return steps, whole
 
 
-def position_bytes(own: Pass) -> int:
-    """Bytes of the largest array of one position of a block: a tensor, or what a reduction reduces that is no product of matrices."""
-    sizes = [own.largest]
-    for tensor in own.blocks.computed:
-        for node in postorder(tensor.body):
-            if isinstance(node, Reduce) and not is_contraction(node):
-                over = points({**dict.fromkeys(free_axes(node)), **dict.fromkeys(node.axes)})
-                sizes.append(dtypes.width(node.dtype) * over // own.blocks.size)
-    return max(sizes)
-
-
-def kernel_sized(own: Pass, limit: float) -> Pass:
-    """``own`` with blocks of the largest power of two that ``limit`` bytes for each tensor allow; of fewer than eight positions any size."""
-    most = max(1, min(int(limit // max(1, position_bytes(own))), -(-own.extent // 2)))
-    power = 1 << (most.bit_length() - 1)
-    while power > VECTOR and own.extent % power:
-        power //= 2
-    return own.of_size(power if power >= VECTOR or own.extent % power == 0 else most)
-
-
-def verify_named(policy: Policy, planned: Iterable[Tensor | Tiles], why: dict[Tensor, str]) -> None:
-    """Checks that what was asked for as a kernel by its name is in one.
-
-    Raises:
-        LoweringError: it is not; the message says why.
-    """
-    for item in planned:
-        for tensor in _outside_kernels(item):
-            if policy.forms.get(tensor.name) == KERNEL:
-                reason = why.get(
-                    tensor, "no kernel was asked for that makes it, or it has no blocks along an axis"
-                )
-                raise LoweringError(
-                    f"forms asks for {tensor.name} as a {KERNEL} on {policy.platform}, which it cannot be: {reason}; "
-                    "leave it out of forms, and te.explain shows the forms that it has"
-                )
-
-
-def _outside_kernels(item: Tensor | Tiles) -> Sequence[Tensor]:
-    """What ``item`` makes that is in no kernel."""
-    if isinstance(item, Tiles):
-        return () if item.is_kernel else (*item.wholes, *item.inside)
-    return (item,) if isinstance(item, Compute) else ()
-
-
-def _given(own: Pass) -> list[Tensor]:
-    """What a block gets: its parts, and what it reads as it is."""
-    return [piece.part for piece in own.blocks.slices.values()] + own.blocks.wholes
-
-
-def _read_in_whole(own: Pass) -> Iterator[Tensor]:
-    """The arrays that lie in the memory of the core for every block, but for those whose rows are the blocks."""
-    yield from own.blocks.wholes
-    for piece in own.blocks.slices.values():
-        if not piece.windows:
-            yield piece.part
-        elif isinstance(piece.source, Tensor) and any(w.length > own.blocks.size for w in piece.windows):
-            yield piece.source
-
-
-def _why_no_triton(own: Pass) -> str:
-    for tensor in own.blocks.computed:
-        odd = next((e for e in map(fixed, map(as_expr, tensor.shape[1:])) if e and e & (e - 1)), None)
-        if odd is not None:
-            return f"{tensor.name} has an extent of {odd}, and Triton takes powers of two"
-        short = [
-            a
-            for n in postorder(tensor.body)
-            if isinstance(n, Reduce) and not is_contraction(n)
-            for a in n.axes
-            if points([a]) <= MOST_TERMS
-        ]
-        if short or overlaps(tensor):
-            return (
-                f"{tensor.name} is summed position by position, and Triton takes no slices of what is loaded"
-            )
-    return ""
+def _steps_are_faster(node: Reduce, facts: Platform) -> bool:
+    if not facts.lays_out_sums:
+        return False
+    columns = MOST_TERMS if facts.copies_for_products else 0
+    laid_out = inner_bytes(node, 1, columns, facts.lays_out_sums, facts.fuses_products) > 0
+    return seconds_otherwise(node, facts, laid_out) > MARGIN * seconds_in_steps(node, facts)

@@ -19,45 +19,19 @@ from dataclasses import replace
 
 from jaxte.autodiff.terms.beside import Held
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import TRUE, Axis, Const, Reduce
+from jaxte.lang.expr import Axis, Const
 from jaxte.lang.graphs import Members, among, reached
-from jaxte.lang.limits import FAR_FEWER, FEW, LONG_PRODUCT, LONG_SUM, MARGIN, MOST_LARGER, MOST_TERMS
-from jaxte.lang.walk import depends_on, free_axes, reads_of
-from jaxte.lower.cost.general import is_contraction
+from jaxte.lang.walk import depends_on, outermost, reads_of
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.steps import TOGETHER, is_in_steps, seconds_in_steps, seconds_otherwise, with_choice
-from jaxte.lower.cost.work import bytes_of, points
-from jaxte.lower.forms.band.recognise import recognise_band
-from jaxte.lower.forms.band.spec import BandSpec
-from jaxte.lower.forms.data.recognise import recognise_scatter
-from jaxte.lower.forms.data.scatter_spec import ScatterSpec
-from jaxte.lower.tiles.band_matrices import BLOCKS, with_matrices
-from jaxte.lower.tiles.carried_sums import Running, apart, outermost, runnings
-from jaxte.lower.tiles.passes import (
-    Pass,
-    is_for_kernel,
-    kernel_sized,
-    largest_block,
-    make_pass,
-    sized,
-    step_pass,
-    verify_named,
-    why_no_kernel,
-)
-from jaxte.lower.tiles.sizes import (
-    GENERAL,
-    IN_STEPS,
-    KERNEL,
-    TILES,
-    Large,
-    inner_bytes,
-    is_written,
-    overlaps,
-    wanted,
-)
+from jaxte.lower.cost.work import bytes_of
+from jaxte.lower.tiles.blocked import Division
+from jaxte.lower.tiles.carried_sums import least_positions, runnings
+from jaxte.lower.tiles.passes import Pass, apart, make_pass, passes_in_steps
+from jaxte.lower.tiles.sizes import KERNEL, TILES, Large, block_bytes, has_large_operand, wanted
 from jaxte.lower.tiles.slices import NoBlock
 from jaxte.lower.tiles.split_products import split_products
-from jaxte.lower.tiles.tiling import Tiles, Tiling, inputs_of, ordered
+from jaxte.lower.tiles.tiling import Tiling, inputs_of, ordered
+from jaxte.lower.tiles.write_kernel import is_for_kernel, verify_named, why_no_kernel
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -114,6 +88,7 @@ class _Planner:
         self.tiled = tiled
         self.large = large
         self.policy = large.policy
+        self.limit = block_bytes(self.policy)
         self.inside: dict[Tensor, None] = {t: None for t in large.tensors if t not in results}
         self.refused: dict[Tensor, str] = {}
         self.passes: list[Pass] = []
@@ -133,9 +108,13 @@ class _Planner:
                 if read:
                     return False
                 continue
-            if not read and self._in_steps(tensor):
+            if not read and not self.tiled and (steps := passes_in_steps(tensor, self.policy)) is not None:
+                own, whole = steps
+                self.passes += own
+                if whole is not tensor:
+                    self.stand_ins[tensor] = whole
                 continue
-            if not read and not self._has_large_operand(tensor):
+            if not read and not has_large_operand(tensor, self.policy, bool(self.tiled)):
                 continue
             reason = self._add_kernel(tensor) if is_for_kernel(self.policy, tensor) else self._add(tensor)
             if reason is None:
@@ -145,68 +124,6 @@ class _Planner:
             if read:
                 return False
         return self._each_worth_it()
-
-    def _has_large_operand(self, tensor: Compute) -> bool:
-        """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
-        form = wanted(self.policy, [tensor.name])
-        columns = MOST_TERMS if self.policy.facts.copies_for_products and not self.tiled else 0
-        chosen = self.policy.facts.lays_out_sums
-        fused = self.policy.facts.fuses_products
-        few = FEW if self.tiled else 1
-        size = inner_bytes(tensor.body, few, columns, chosen, fused)
-        budget = self.policy.max_memory
-        if overlaps(tensor) and form != KERNEL:
-            return False
-        if budget is not None and size > budget:
-            return True
-        if form == GENERAL or TILES in self.policy.without:
-            return False
-        if form in (TILES, KERNEL):
-            return bool(tensor.axes)
-        sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
-        if size > self.policy.rates.cache:
-            return size >= MOST_LARGER * sources
-        # What is chosen by conditions, and then reduced, XLA on the CPU writes to memory: from a quarter of the cache on.
-        is_chosen = chosen and size > inner_bytes(tensor.body, few, columns, False, fused)
-        return is_chosen and size > 2 * self._limit and size >= FAR_FEWER * sources
-
-    def _in_steps(self, tensor: Compute) -> bool:
-        """Puts those reductions of ``tensor`` into passes that are faster position by position; False where there are none."""
-        form = wanted(self.policy, [tensor.name, tensor.part_of])
-        if self.tiled or IN_STEPS in self.policy.without or form not in (None, IN_STEPS):
-            return False
-        whole, found = tensor, []
-        for node in outermost(tensor.body):
-            step = with_choice(node)
-            if not is_in_steps(step) or isinstance(recognise_band(tensor.axes, node), BandSpec):
-                continue
-            if isinstance(recognise_scatter(tensor.axes, node), ScatterSpec):
-                continue  # each value is added where it goes, not compared with all positions
-            if form is None and len(free_axes(node)) < 2 and not is_written(node):
-                continue
-            if form == IN_STEPS or self._steps_are_faster(step):
-                wholes, whole = apart(whole, node)
-                found.append(wholes)
-        if not found:
-            return False
-        try:
-            steps = [step_pass(next(runnings(wholes, {}))) for wholes in found]
-        except NoBlock:
-            return False
-        if any(n.where is not TRUE for p in steps for u in p.updates for n in outermost(u.new.body)):
-            return False  # each step would ask where it counts
-        self.passes += steps
-        if whole is not tensor:
-            self.stand_ins[tensor] = whole
-        return True
-
-    def _steps_are_faster(self, node: Reduce) -> bool:
-        facts = self.policy.facts
-        if not facts.lays_out_sums:
-            return False
-        columns = MOST_TERMS if facts.copies_for_products else 0
-        laid_out = inner_bytes(node, 1, columns, facts.lays_out_sums, facts.fuses_products) > 0
-        return seconds_otherwise(node, facts, laid_out) > MARGIN * seconds_in_steps(node, facts)
 
     def _keep(self, tensor: Tensor, reason: str) -> None:
         if self.large.is_over_budget(tensor):
@@ -229,7 +146,7 @@ class _Planner:
         split = self._split(tensor)
         if split is not None and self._with_sums(tensor, *split, new=False):
             return None  # in blocks of some length: what is carried is read and written once for each
-        small = [p for p in rows if p.largest <= self._limit]
+        small = [p for p in rows if p.largest <= self.limit]
         if not small and split is not None and self._with_sums(tensor, *split, new=True):
             return None
         if not rows:
@@ -277,7 +194,9 @@ class _Planner:
         """``tensor`` in terms of its reductions, each a tensor of its own, that read what is inside."""
         whole, reductions = tensor, []
         for node in outermost(tensor.body):
-            if any(r.tensor in self.inside for r in reads_of(node)) or self._has_large_operand(tensor):
+            if any(r.tensor in self.inside for r in reads_of(node)) or has_large_operand(
+                tensor, self.policy, bool(self.tiled)
+            ):
                 wholes, whole = apart(whole, node)
                 reductions.append(wholes)
         if not reductions or (whole is not tensor and any(t in self.inside for t in whole.inputs)):
@@ -300,7 +219,7 @@ class _Planner:
                     continue
             if self._joined(options, carried=not new):
                 continue
-            small = [p for p in options if p.largest <= self._limit] or options
+            small = [p for p in options if p.largest <= self.limit] or options
             if not new or not small:
                 self.passes = before
                 return False
@@ -312,10 +231,10 @@ class _Planner:
     def _joined(self, options: Sequence[Pass], carried: bool = False) -> bool:
         """Puts a pass of one tensor into one that has blocks in common with it, long ones if it is ``carried``."""
         for own in options:
-            least = max(map(_least_positions, own.sums)) if carried else 0
+            least = max(map(least_positions, own.sums)) if carried else 0
             for number, known in reversed(list(enumerate(self.passes))):
                 both = self._both(known, own)
-                if both is not None and self._limit >= least * both.largest:
+                if both is not None and self.limit >= least * both.largest:
                     self.passes[number] = both
                     return True
         return False
@@ -343,15 +262,6 @@ class _Planner:
 
         return set(reached(tensors, below))
 
-    # --- sizes
-
-    @property
-    def _limit(self) -> float:
-        """Bytes that one tensor of a tile may take: little enough for the cache, enough to be worth starting the operations."""
-        rates = self.policy.rates
-        limit = max(rates.cache / 8, 10 * rates.spill / rates.kernel)
-        return limit if self.policy.max_memory is None else min(limit, self.policy.max_memory)
-
     def _each_worth_it(self) -> bool:
         """Takes out large tensors that cost more to compute once more in each pass than to write and read."""
         for tensor in list(self.inside):
@@ -365,64 +275,8 @@ class _Planner:
                 return False
         return True
 
-    # --- the end
-
     def finished(self) -> Tiling:
-        tiles = [self._tiles(p) for p in self.passes]
+        """What was found, each pass divided into tiles."""
+        division = Division(self.inside, self.policy, self.tiled, tiling)
+        tiles = [division.tiles(p) for p in self.passes]
         return Tiling(ordered(self.order, self.inside, tiles, self.stand_ins), self.stand_ins, self.refused)
-
-    def _tiles(self, known: Pass) -> Tiles:
-        if not known.updates and any(is_for_kernel(self.policy, whole) for whole in known.wholes):
-            own = kernel_sized(known, min(self._limit, self.policy.facts.kernel_memory))
-            return self._made(known, own, Tiling(tuple(own.blocks.computed), {}, {}), is_kernel=True)
-        if known.in_steps:
-            return replace(self._made(known, known, self._inner(known, None)[0]), together=TOGETHER)
-        budget = self.policy.max_memory
-        chosen = sized(known, self._limit)
-        inner, reason = self._inner(chosen, budget)
-        if reason or (
-            chosen.blocks.size == 1 and known.extent > 1
-        ):  # a row alone is 10 times as slow as squares
-            square = known.square(self._limit)
-            parts, missing = self._inner(square, int(self._limit))
-            if not missing and any(isinstance(t, Tiles) for t in parts.order):
-                chosen, inner, reason = square, parts, ""
-        if reason:
-            size, tensor = largest_block(chosen.blocks, chosen.updates)
-            raise LoweringError(
-                f"{' and '.join(w.name for w in chosen.wholes)}: one row of {tensor.name} takes {size:,} bytes, more than "
-                f"max_memory={self.policy.max_memory:,}, and cannot be computed in parts: {reason}; give max_memory={size} or more"
-            )
-        return self._made(known, chosen, inner)
-
-    def _made(self, known: Pass, chosen: Pass, inner: Tiling, is_kernel: bool = False) -> Tiles:
-        inside = tuple(dict.fromkeys(t for t, _ in chosen.blocks.tensors if t in self.inside))
-        axis = known.members[0][0].axes[known.members[0][1]] if known.members else known.sums[0].axis
-        return Tiles(known.members, chosen.updates, chosen.blocks, inside, axis.name, inner, is_kernel)
-
-    def _inner(self, known: Pass, budget: int | None) -> tuple[Tiling, str]:
-        """What a block consists of, in tiles again where a budget asks for it; and why it stays above the budget."""
-        blocks, updates = known.blocks, known.updates
-        own: list[Tensor] = [*blocks.computed, *(u.new for u in updates)]
-        whole = Tiling(tuple(own), {}, {})
-        results = {*(blocks.tensors[m] for m in known.members), *(u.new for u in updates)}
-        if budget is None:
-            as_blocks = self.policy.facts.divides_positions and BLOCKS not in self.policy.without
-            return with_matrices(whole, results) if as_blocks else whole, ""
-        forms = {name: form for name, form in self.policy.forms.items() if form not in (TILES, KERNEL)}
-        policy = replace(self.policy, max_memory=budget, forms=forms, without=self.policy.without | {TILES})
-        try:
-            found = tiling(own, frozenset(), results, policy, self.tiled | blocks.axes)
-        except LoweringError as error:
-            return whole, str(error)
-        for tensor in found.order:
-            if isinstance(tensor, Compute) and (size := inner_bytes(tensor.body, FEW)) > budget:
-                return whole, f"the operands of {tensor.name} take {size:,} bytes"
-        return found, ""
-
-
-def _least_positions(running: Running) -> int:
-    """How many positions a block has to have so that a part of ``running`` is worth reading and writing what is carried."""
-    node = running.node
-    terms = points(a for a in node.axes if a is not running.axis)
-    return -(-(LONG_PRODUCT if is_contraction(node) else LONG_SUM) // max(1, terms))

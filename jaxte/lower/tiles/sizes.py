@@ -9,7 +9,7 @@ from jaxte.algebra.product import product_of, split_outer
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, conjuncts
 from jaxte.lang.graphs import Members, among
-from jaxte.lang.limits import MEMORY_WORTH, MOST_LARGER, NARROW
+from jaxte.lang.limits import FAR_FEWER, FEW, MEMORY_WORTH, MOST_LARGER, MOST_TERMS, NARROW
 from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.general import general_work
@@ -123,14 +123,9 @@ def _bytes_over(axes: Iterable[Axis], dtype: str) -> int:
 
 def overlaps(tensor: Compute) -> bool:
     """Whether an index mixes a reduced axis with another one, as windows and convolutions do."""
-    for node in postorder(tensor.body):
-        if isinstance(node, Reduce):
-            for read in reads_of(*node.exprs):
-                for index in read.indices:
-                    free = free_axes(index)
-                    if len(free) > 1 and any(a in free for a in node.axes):
-                        return True
-    return False
+    nodes = [node for node in postorder(tensor.body) if isinstance(node, Reduce)]
+    read = ((free_axes(i), node.axes) for node in nodes for r in reads_of(*node.exprs) for i in r.indices)
+    return any(len(free) > 1 and any(a in free for a in axes) for free, axes in read)
 
 
 def wanted(policy: Policy, names: Iterable[str]) -> str | None:
@@ -204,3 +199,35 @@ def _names_of_readers(order: Sequence[Tensor]) -> dict[Tensor, list[str]]:
         for source in tensor.inputs:
             found.setdefault(source, []).append(tensor.name)
     return found
+
+
+def has_large_operand(tensor: Compute, policy: Policy, in_tiles: bool) -> bool:
+    """Whether a sum of ``tensor`` would evaluate an operand that is too large to exist."""
+    form = wanted(policy, [tensor.name])
+    columns = MOST_TERMS if policy.facts.copies_for_products and not in_tiles else 0
+    chosen = policy.facts.lays_out_sums
+    fused = policy.facts.fuses_products
+    few = FEW if in_tiles else 1
+    size = inner_bytes(tensor.body, few, columns, chosen, fused)
+    budget = policy.max_memory
+    if overlaps(tensor) and form != KERNEL:
+        return False
+    if budget is not None and size > budget:
+        return True
+    if form == GENERAL or TILES in policy.without:
+        return False
+    if form in (TILES, KERNEL):
+        return bool(tensor.axes)
+    sources = max(bytes_of(t) or 0 for t in (*tensor.inputs, tensor))
+    if size > policy.rates.cache:
+        return size >= MOST_LARGER * sources
+    # What is chosen by conditions, and then reduced, XLA on the CPU writes to memory: from a quarter of the cache on.
+    is_chosen = chosen and size > inner_bytes(tensor.body, few, columns, False, fused)
+    return is_chosen and size > 2 * block_bytes(policy) and size >= FAR_FEWER * sources
+
+
+def block_bytes(policy: Policy) -> float:
+    """Bytes that one tensor of a tile may take: little enough for the cache, enough to be worth starting the operations."""
+    rates = policy.rates
+    limit = max(rates.cache / 8, 10 * rates.spill / rates.kernel)
+    return limit if policy.max_memory is None else min(limit, policy.max_memory)

@@ -50,9 +50,8 @@ def split_products(
         large: those that are to exist in tiles only.
     """
     splits: dict[Tensor, _Split] = {}
-    if not any(
-        isinstance(t, Extern) and t.inputs for t in order
-    ):  # an extern node is handed its tensors themselves
+    # an extern node is handed its tensors themselves
+    if not any(isinstance(t, Extern) and t.inputs for t in order):
         splits = {s.tensor: s for s in map(_split, large) if s and _is_read_in_products(s.tensor, order)}
     if not splits:
         return list(order), {}
@@ -79,7 +78,7 @@ def _split(tensor: Compute) -> _Split | None:
     product = product_of(tensor.body)
     if product.is_conditional:
         return None
-    axes = {a for a in tensor.axes if _is_long(a)}
+    axes = {a for a in tensor.axes if known(a.extent) != 1}
     over = [axes.intersection(free_axes(f.expr)) for f in product.factors]
     others = [f for f, own in zip(product.factors, over, strict=True) if own != axes]
     inside = [f for f in product.factors if not among(f, others)]
@@ -89,10 +88,6 @@ def _split(tensor: Compute) -> _Split | None:
     if core is None or core.dtype != tensor.dtype or core.weak or not axes <= free_axes(core).keys():
         return None
     return _Split(tensor, core, tuple(others))
-
-
-def _is_long(axis: Axis) -> bool:
-    return known(axis.extent) != 1
 
 
 def _is_read_in_products(tensor: Tensor, order: Sequence[Tensor]) -> bool:

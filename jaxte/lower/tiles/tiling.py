@@ -15,13 +15,13 @@ from jaxte.lang.expr import Call, Expr, Reduce
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.limits import FEW
 from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
-from jaxte.lower.code.vocabulary import Amounts, Choice, TilePass
-from jaxte.lower.cost.platforms import Rates
+from jaxte.lower.code.choice import Amounts, Choice, TilePass
+from jaxte.lower.cost.platform import Rates
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import bytes_of, points
 from jaxte.lower.tiles.blocks import Blocks
 from jaxte.lower.tiles.carried_sums import Update
-from jaxte.lower.tiles.sizes import inner_bytes, work_of
+from jaxte.lower.tiles.sizes import IN_STEPS, inner_bytes, work_of
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -123,10 +123,7 @@ def inputs_of(blocks: Blocks, updates: Sequence[Update]) -> list[Tensor]:
 
 
 def ordered(
-    order: Sequence[Tensor],
-    inside: Members[Tensor],
-    tiles: Sequence[Tiles],
-    stand_ins: dict[Tensor, Compute],
+    order: Sequence[Tensor], inside: Members[Tensor], tiles: Sequence[Tiles], stand_ins: dict[Tensor, Compute]
 ) -> tuple[Tensor | Tiles, ...]:
     """Tensors and passes, each after what it needs, as near to ``order`` as can be."""
     if not tiles:
@@ -258,3 +255,21 @@ def _operations(tensor: Compute) -> int:
         elif isinstance(node, Call) and not node.weak and "float" in node.dtype and node.op.name != "cast":
             total += points(free_axes(node))
     return total
+
+
+def choices_of(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:
+    """What became of the tensors that the pass makes, and of those that exist in its tiles only."""
+    blocks = tiles.blocks
+    made = [(m, blocks.tensors[m, position]) for m, position in tiles.members]
+    made += [(u.whole, u.new) for u in tiles.updates]
+    shown = " and ".join(dict.fromkeys(whole.name for whole, _ in made))
+    by_name = {c.tensor: c for c in inner}
+    found = [Choice(t.name, f"inside the tiles of {shown}") for t in tiles.inside]
+    for whole, own in made:
+        below = by_name[own.name]
+        kind = "kernel" if tiles.is_kernel else "tiles"
+        form = f"{kind} of {blocks.size} {tiles.axis}: {below.form}"
+        if tiles.together > 1:
+            form = f"{IN_STEPS} of {tiles.axis}"
+        found.append(Choice(whole.name, form, below.refused, below.reason, below.estimates))
+    return found

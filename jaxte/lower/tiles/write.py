@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from jaxte.lang.expr import Axis, as_expr
-from jaxte.lang.operators import ADD, MINIMUM, MULTIPLY, SUBTRACT
+from jaxte.lang.operators import MINIMUM
 from jaxte.lower.arrays.data import DynamicSlice, DynamicUpdate
 from jaxte.lower.arrays.elementwise import Apply, Arange, Name, Number
 from jaxte.lower.arrays.loops import Carried, Joined, MapOver, Tuple
@@ -15,12 +15,13 @@ from jaxte.lower.arrays.views import ALL, Entry, Index, Pad, Range, Reshape, Tra
 from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps
+from jaxte.lower.code.choice import Choice
+from jaxte.lower.code.lines import tensor_name
 from jaxte.lower.code.spec import Array
-from jaxte.lower.code.vocabulary import AnyStatement, Choice, Function, Statement, Value
+from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement, Value
 from jaxte.lower.tiles.carried_sums import Update, carried
-from jaxte.lower.tiles.sizes import IN_STEPS
-from jaxte.lower.tiles.slices import Slice, Window
-from jaxte.lower.tiles.tiling import Tiles, Tiling
+from jaxte.lower.tiles.slices import Slice, Window, begin
+from jaxte.lower.tiles.tiling import Tiles, Tiling, choices_of
 from jaxte.lower.views.scope import Scope
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -260,28 +261,11 @@ class Text:
         return found
 
 
-def tensor_name(identifier: str, tensor: Tensor) -> Name:
-    """The name of ``tensor``."""
-    return Name(identifier, tuple(as_expr(e) for e in tensor.shape), (tensor.dtype, False))
-
-
 def _joined(blocks: Node, position: int, shape: Sequence[int]) -> Node:
     """Blocks, one after the other along a dimension of their own in front, as one array."""
     order = [*range(1, position + 1), 0, *range(position + 1, len(shape) + 1)]
     moved = apply_steps(blocks, [Transpose(tuple(order))] if position else [])
     return View(moved, Reshape(tuple(map(as_expr, shape))))
-
-
-def begin(window: Window, before: int, start: Name) -> Node:
-    """Where a slice begins."""
-    offset = Number(abs(window.offset + before))
-    step = abs(window.step)
-    moving: Node = start if step == 1 else Apply(MULTIPLY, (Number(step), start))
-    if window.step < 0:
-        return Apply(SUBTRACT, (Number(window.offset + before), moving))
-    if not offset.value:
-        return moving
-    return Apply(ADD if window.offset + before > 0 else SUBTRACT, (moving, offset))
 
 
 def returning(
@@ -300,21 +284,3 @@ def returning(
     elif len(rows) == 1 and isinstance(last, Statement) and last.target == rows[0].identifier:
         statements, result = statements[:-1], last.source
     return Function(scope, name, tuple(params), tuple(statements), result)
-
-
-def choices_of(tiles: Tiles, inner: Sequence[Choice]) -> list[Choice]:
-    """What became of the tensors that the pass makes, and of those that exist in its tiles only."""
-    blocks = tiles.blocks
-    made = [(m, blocks.tensors[m, position]) for m, position in tiles.members]
-    made += [(u.whole, u.new) for u in tiles.updates]
-    shown = " and ".join(dict.fromkeys(whole.name for whole, _ in made))
-    by_name = {c.tensor: c for c in inner}
-    found = [Choice(t.name, f"inside the tiles of {shown}") for t in tiles.inside]
-    for whole, own in made:
-        below = by_name[own.name]
-        kind = "kernel" if tiles.is_kernel else "tiles"
-        form = f"{kind} of {blocks.size} {tiles.axis}: {below.form}"
-        if tiles.together > 1:
-            form = f"{IN_STEPS} of {tiles.axis}"
-        found.append(Choice(whole.name, form, below.refused, below.reason, below.estimates))
-    return found

@@ -22,10 +22,11 @@ from jaxte.lower.arrays.views import (
 )
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.digits import span
 from jaxte.sets.index_forms import is_multiple
 from jaxte.sets.intervals import at_most, constant, known, nonnegative, plus, same, times
+from jaxte.sets.linear import Linear
 
 
 def affine_view(extent: Expr, form: Linear) -> View | Refusal:
@@ -99,9 +100,8 @@ def slice_steps(extent: Expr, start: Linear, last: Linear, stride: int) -> tuple
     else:
         to_start = at_most(last - constant(-stride), -ONE)
         if not nonnegative(start) or not (to_start or nonnegative(last - constant(1))):
-            forward = slice_steps(
-                extent, last, start, -stride
-            )  # sizes may leave nothing, or the first element
+            # sizes may leave nothing, or the first element
+            forward = slice_steps(extent, last, start, -stride)
             return (*forward, Index((Range(None, None, -1),)))
         begin = None if same(start + constant(1), extent) else from_linear(start)
         stop = None if to_start else from_linear(last - constant(1))
@@ -149,10 +149,7 @@ def _fetch_known(extent: int, start: int, stride: int, count: int) -> tuple[Step
     """Slices what is in range, then pads what is not."""
     inside = ends_inside(extent, start, stride, count)
     if not inside:
-        return (
-            Index((Range(ZERO, ZERO),)),
-            Pad(((as_expr(count), ZERO),)),
-        )
+        return (Index((Range(ZERO, ZERO),)), Pad(((as_expr(count), ZERO),)))
     first, last = inside
     steps = slice_steps(
         as_expr(extent), constant(start + stride * first), constant(start + stride * last), stride

@@ -12,10 +12,11 @@ from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, alternatives, 
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, OR, SELECT
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import Linear, floor_divide, from_linear, linear
+from jaxte.sets.affine import floor_divide, from_linear, linear
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import at_most, constant, decide, dims_of, known, nonnegative
+from jaxte.sets.linear import Linear
 
 
 @dataclass(frozen=True, slots=True)

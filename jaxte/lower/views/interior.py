@@ -20,15 +20,13 @@ from jaxte.lang.walk import free_axes, postorder
 from jaxte.lower.views.affine import ends_inside
 from jaxte.lower.views.condition_box import box_of, split_conditions
 from jaxte.lower.views.scope import Scope
-from jaxte.sets.affine import Linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import constant, known
+from jaxte.sets.linear import Linear
 from jaxte.sets.tabulate import values_along
 
 # times that elements are repeated in slices that are written faster without their ends: three times, or eight, they are not
 _REPEATED = (2, 4)
-
-
 Cuts = Mapping[Axis, tuple[int, int]]  # positions before and after the interior of an axis
 Interval = tuple[Axis, int, int]  # an axis, and the first and the last of its positions
 
@@ -55,9 +53,8 @@ def _of_reads(reads: Sequence[Read]) -> Iterator[Interval]:
         for index, extent in zip(read.indices, read.tensor.shape, strict=True):
             axes, size = list(free_axes(index)), known(as_expr(extent))
             form = linear_or_none(index) if len(axes) == 1 and size is not None else None
-            if (
-                form is not None and axes[0] in form.terms and len(form.terms) == 1
-            ):  # most are an axis, shifted
+            # most are an axis, shifted
+            if form is not None and axes[0] in form.terms and len(form.terms) == 1:
                 yield from _of_steps(axes[0], form, size or 0)
                 continue
             values = values_along(index, axes[0]) if len(axes) == 1 and size is not None else None

@@ -39,9 +39,10 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import affine_view, fetch, lift, reorder, slice_steps
 from jaxte.lower.views.mixed_radix import Digits, digits_of
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import term_of
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, same
+from jaxte.sets.linear import Linear
 from jaxte.sets.piecewise_affine import of_number
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import values_along

@@ -215,22 +215,18 @@ def beside(exprs: Sequence[Expr], dim: Axis, scope: Scope) -> list[Axis]:
 def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> dict[Axis, int]:
     """The reduced dimensions that overlap with another one in an index, each with its extent."""
     found: dict[Axis, int] = {}
-    for expr in exprs:
-        for read in reads_of(expr):
-            for form in scope.indices(read):
-                if _is_digits(form):
-                    continue
-                view = _view(read, scope)
-                if view is not None and not (_is_askew(view) or _is_cut_askew(view, read, reduced, scope)):
-                    break
-                askew = (
-                    MOST_PARTS if len(exprs) == 1 else FEW_POSITIONS
-                )  # of one array a loop of slices holds nothing
-                most = min(LONGEST_UNROLLED if view is None else askew, budget)
-                for dim in dims_of(form):
-                    count = known(dim.hi)
-                    if among(dim, reduced) and count is not None and 0 < count <= most:
-                        found[dim] = count
+    for read in [read for expr in exprs for read in reads_of(expr)]:
+        forms = [form for form in scope.indices(read) if not _is_digits(form)]
+        view = _view(read, scope) if forms else None
+        if view is not None and not (_is_askew(view) or _is_cut_askew(view, read, reduced, scope)):
+            continue
+        # of one array a loop of slices holds nothing
+        askew = MOST_PARTS if len(exprs) == 1 else FEW_POSITIONS
+        most = min(LONGEST_UNROLLED if view is None else askew, budget)
+        for dim in [dim for form in forms for dim in dims_of(form)]:
+            count = known(dim.hi)
+            if among(dim, reduced) and count is not None and 0 < count <= most:
+                found[dim] = count
     return found
 
 

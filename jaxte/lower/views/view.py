@@ -31,8 +31,8 @@ from jaxte.lower.arrays.views import (
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import fetch, lift, row_of
-from jaxte.lower.views.coupled import elements_made, flat_views, is_worth_making, shares_axes
 from jaxte.lower.views.one_axis import axis_view
+from jaxte.lower.views.rotated import elements_made, flat_views, is_worth_making, shares_axes
 from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.intervals import constant, dims_of, known, same, stays_in, times
 from jaxte.sets.resolved import simplify

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from jaxte.lang.checks import counted
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Expr, as_expr
 from jaxte.ops._operator import Padding, PerAxis, operator, static_int
-from jaxte.ops.images.windows import Window, channel_and_spatial, paddings, per_axis, windows
+from jaxte.ops.images.windows import (
+    Window,
+    channel_and_spatial,
+    check_channels,
+    kernel_axes,
+    paddings,
+    per_axis,
+    windows,
+)
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.shapes import Extent, shape_text
@@ -43,17 +50,6 @@ def _convolution(
     return compute(shape, body, name)
 
 
-def kernel_axes(x: Tensor, w: Tensor, first: bool, name: str) -> tuple[int, int, list[int]]:
-    """The axes of a kernel: of its two kinds of channels and of its taps; OIHW where channels are ``first``, else HWIO."""
-    if w.ndim != x.ndim:
-        raise ShapeError(
-            f"te.ops.{name}: {x.name} has {counted(x.ndim, 'axis', 'axes')} and {w.name} {w.ndim}; give equally many"
-        )
-    if first:
-        return 0, 1, list(range(2, w.ndim))
-    return w.ndim - 1, w.ndim - 2, list(range(w.ndim - 2))
-
-
 def _channels(
     x: Tensor, w: Tensor, channel: int, out: int, into: int, groups: int, name: str
 ) -> tuple[Any, Any]:
@@ -68,16 +64,6 @@ def _channels(
             f"te.ops.{name}: {w.name} has {outputs} output channels, which is not {number} equal groups"
         )
     return w.shape[into], outputs // number
-
-
-def check_channels(x: Tensor, w: Tensor, channel: int, into: int, taken: Any, groups: int, name: str) -> None:
-    """Raises unless the kernel takes the channels that there are."""
-    if as_expr(taken * groups) is not as_expr(x.shape[channel]):
-        raise ShapeError(
-            f"te.ops.{name}: {x.name} {shape_text(x.shape)} has {x.shape[channel]} channels and {w.name} "
-            f"{shape_text(w.shape)} takes {taken} in each of {groups} groups; axis {into} of the kernel times groups "
-            f"must be axis {channel}"
-        )
 
 
 @operator

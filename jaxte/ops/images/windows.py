@@ -267,3 +267,24 @@ def _images(x: Tensor, name: str) -> tuple[Extent, Extent, Extent, Extent]:
     if x.ndim != 4:
         raise ShapeError(f"te.ops.{name}: {x.name} {shape_text(x.shape)}; give images, (N, C, H, W)")
     return x.shape  # type: ignore[return-value]
+
+
+def kernel_axes(x: Tensor, w: Tensor, first: bool, name: str) -> tuple[int, int, list[int]]:
+    """The axes of a kernel: of its two kinds of channels and of its taps; OIHW where channels are ``first``, else HWIO."""
+    if w.ndim != x.ndim:
+        raise ShapeError(
+            f"te.ops.{name}: {x.name} has {counted(x.ndim, 'axis', 'axes')} and {w.name} {w.ndim}; give equally many"
+        )
+    if first:
+        return 0, 1, list(range(2, w.ndim))
+    return w.ndim - 1, w.ndim - 2, list(range(w.ndim - 2))
+
+
+def check_channels(x: Tensor, w: Tensor, channel: int, into: int, taken: Any, groups: int, name: str) -> None:
+    """Raises unless the kernel takes the channels that there are."""
+    if as_expr(taken * groups) is not as_expr(x.shape[channel]):
+        raise ShapeError(
+            f"te.ops.{name}: {x.name} {shape_text(x.shape)} has {x.shape[channel]} channels and {w.name} "
+            f"{shape_text(w.shape)} takes {taken} in each of {groups} groups; axis {into} of the kernel times groups "
+            f"must be axis {channel}"
+        )

@@ -100,9 +100,8 @@ def _before(tensor: Compute, group: set[Compute], place: Mapping[Compute, int]) 
     """The last tensor of ``group`` that ``tensor`` needs, of those that it reaches through no other one."""
     seen: set[Tensor] = set()
     found: list[Compute] = []
-    waiting: deque[Tensor] = deque(
-        tensor.inputs
-    )  # the nearest first, or it would lead down another chain beside this one
+    # the nearest first, or it would lead down another chain beside this one
+    waiting: deque[Tensor] = deque(tensor.inputs)
     while waiting and len(seen) <= _MOST_TENSORS:
         own = waiting.popleft()
         if own in seen or type(own) is not Compute:

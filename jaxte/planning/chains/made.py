@@ -8,22 +8,10 @@ from itertools import takewhile
 
 import numpy as np
 
+from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.errors import DefinitionError, DtypeError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjunction
-from jaxte.lang.operators import (
-    ADD,
-    DIVIDE,
-    GREATER,
-    GREATER_EQUAL,
-    LESS,
-    LESS_EQUAL,
-    MAXIMUM,
-    MINIMUM,
-    MULTIPLY,
-    SELECT,
-    SUBTRACT,
-)
 from jaxte.planning.asked import intermediates
 from jaxte.planning.chains.extents import Apart, Extents, extents_of, line
 from jaxte.planning.chains.found import Chain
@@ -31,15 +19,19 @@ from jaxte.planning.chains.kept import with_values
 from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.tensors.bodies.range_checks import reads_inside
+from jaxte.tensors.elementwise import of_array
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.products import with_products
 from jaxte.tensors.recurrences.starts import guarded_read
 from jaxte.tensors.recurrences.steps import step_of
 from jaxte.tensors.structure import Row
-from jaxte.tensors.tensor import Compute, Tensor, of_array
+from jaxte.tensors.tensor import Compute, Tensor
 
 # what may be done to numbers that differ from step to step
-_PLAIN = (ADD, SUBTRACT, MULTIPLY, DIVIDE, SELECT, MINIMUM, MAXIMUM, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
+_PLAIN = (
+    *(ops.ADD, ops.SUBTRACT, ops.MULTIPLY, ops.DIVIDE, ops.SELECT, ops.MINIMUM, ops.MAXIMUM),
+    *(ops.LESS, ops.LESS_EQUAL, ops.GREATER, ops.GREATER_EQUAL),
+)
 
 
 def made_of(chain: Chain, read: set[int], table: Mapping[Tensor, Tensor]) -> Mapping[int, Recurrent] | None:
@@ -123,8 +115,8 @@ class _Making:
                 for e in [as_expr(own)]
             ]
             if inside:
-                value = call(SELECT, conjunction(inside), value, _zero(tensor.dtype))
-            body = value if body is None else call(SELECT, clock < depth - ago, body, value)
+                value = call(ops.SELECT, conjunction(inside), value, _zero(tensor.dtype))
+            body = value if body is None else call(ops.SELECT, clock < depth - ago, body, value)
         assert body is not None
         return Compute(name, (clock, *axes), body)
 
@@ -141,7 +133,7 @@ class _Making:
             raise Apart
         ends = [axes[n] < normal(first + grows * clock) for n, (first, grows) in extents.own.items()]
         if ends:
-            body = call(SELECT, conjunction(ends), body, _zero(body.dtype))
+            body = call(ops.SELECT, conjunction(ends), body, _zero(body.dtype))
         if ends and not reads_inside((clock, *axes), body):
             raise Apart
         return Compute(self._name(role), (clock, *axes), body)

@@ -19,11 +19,12 @@ from jaxte.lang.graphs import among, place_of
 from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import AND, GREATER_EQUAL, LESS, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import halves, positive, prune
 from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import known, reach
+from jaxte.sets.linear import Linear
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.structure import structure_of, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
@@ -90,9 +91,8 @@ def _near(order: Sequence[Tensor], outputs: Sequence[Tensor]) -> dict[Tensor, Ne
     """What takes the place of tensors among ``order``: readers first, whose own axes may be distances then."""
     found: dict[Tensor, Near] = {}
     readers: dict[Tensor, list[Compute]] = {}
-    everywhere: set[Hashable] = (
-        set()
-    )  # of what is read so, another one was found to be read at many distances
+    # of what is read so, another one was found to be read at many distances
+    everywhere: set[Hashable] = set()
     for tensor in reversed(order):
         if not isinstance(tensor, Compute):
             continue

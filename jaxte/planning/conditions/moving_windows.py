@@ -27,12 +27,13 @@ from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call, conjunction, c
 from jaxte.lang.limits import HALVED
 from jaxte.lang.operators import GREATER_EQUAL, LESS, NOT, SELECT
 from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import halves, positive, prune
 from jaxte.sets.digits import straightened
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import known
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.linear import Linear
 from jaxte.tensors.tensor import Compute, Tensor
 
 

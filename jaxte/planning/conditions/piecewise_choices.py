@@ -18,9 +18,10 @@ from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call
 from jaxte.lang.limits import MOST_TERMS, ORDERED, TABLE
 from jaxte.lang.operators import MAXIMUM, MINIMUM, MOD, SELECT
 from jaxte.lang.walk import substitute
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import highest, known, lowest
+from jaxte.sets.linear import Linear
 from jaxte.sets.piecewise_affine import of_number
 from jaxte.sets.tabulate import values_along
 
@@ -66,9 +67,8 @@ def _piecewise(node: Expr) -> Expr | None:
         return None
     forms = {leaf.indices[d]: linear(leaf.indices[d]) for leaf in leaves}
     chosen = substitute(node, {leaf: leaf.indices[d] for leaf in leaves})
-    for base in sorted(
-        forms.values(), key=lambda f: (-sum(f.terms.values()), abs(f.constant))
-    ):  # forwards first
+    # forwards first
+    for base in sorted(forms.values(), key=lambda f: (-sum(f.terms.values()), abs(f.constant))):
         index = _index(chosen, base, size)
         if index is not None:
             return Read(first.tensor, [index if n == d else i for n, i in enumerate(first.indices)])

@@ -24,10 +24,11 @@ from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, 
 from jaxte.lang.limits import POSITIONS
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MAXIMUM, MINIMUM, MOD, NOT, NOT_EQUAL, SELECT, Op
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import narrowed, positive, tidy
 from jaxte.sets.index_forms import is_index, nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, interval, known, reach
+from jaxte.sets.linear import Linear
 from jaxte.sets.resolved import simplify
 from jaxte.sets.tabulate import values_along
 

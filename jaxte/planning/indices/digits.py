@@ -22,10 +22,11 @@ from jaxte.lang.limits import CASES, ORDERED
 from jaxte.lang.operators import AND, FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.terms import term_bounds
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.digits import at_digits, is_by_blocks, number_of, shifting, straightened
 from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms, term_of
 from jaxte.sets.intervals import axis_bounds, interval, known, same
+from jaxte.sets.linear import Linear
 from jaxte.tensors.tensor import Compute
 
 
@@ -163,7 +164,7 @@ def _apart(node: Reduce) -> Iterator[Reduce | None]:
             if _stays_divided(node, table, (high, low)):
                 continue
             made = _over(node, table, {axis: (high, low)})
-            yield None if made is None or any(_divides(made, a) for a in (high, low)) else made
+            yield None if made is None or any(_divisors(made, a) for a in (high, low)) else made
 
 
 def _stays_divided(node: Reduce, table: dict[Expr, Expr], axes: tuple[Axis, ...]) -> bool:
@@ -197,10 +198,6 @@ def _every_division(node: Reduce) -> tuple[Division, ...]:
 def _divisors(node: Reduce, axis: Axis) -> list[int]:
     """The numbers by which indices of ``axis`` are divided."""
     return sorted({d.base for d in _divisions(node, axis) if d.base is not None})
-
-
-def _divides(node: Reduce, axis: Axis) -> bool:
-    return bool(_divisors(node, axis))
 
 
 def _over(node: Reduce, table: dict[Expr, Expr], instead: dict[Axis, tuple[Axis, ...]]) -> Reduce | None:

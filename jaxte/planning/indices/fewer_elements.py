@@ -64,7 +64,7 @@ def where_read(body: Expr, known: dict[Tensor, Compute]) -> Expr:
     table: dict[Expr, Expr] = {}
     for read in reads_of(body):
         if (tensor := known.get(read.tensor)) is not None:
-            table[read] = substitute(tensor.body, dict(zip(tensor.axes, read.indices, strict=True)))
+            table[read] = tensor.element(read.indices)
     return substitute(body, table)
 
 
@@ -132,9 +132,8 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         return node  # sums over windows have steps of their own
     body = Rewriting(split, found, {})(element)
     reads = sorted(reads_of(body), key=lambda r: -len(free_axes(r)))  # of positions alone there may be none
-    met = [
-        a for first in reads[:1] for index in first.indices for a in free_axes(index)
-    ]  # in the first one's order
+    # in the first one's order
+    met = [a for first in reads[:1] for index in first.indices for a in free_axes(index)]
     order = sorted(found.order, key=lambda c: place_of(c.axis, met) if among(c.axis, met) else len(met))
     places = [c.axis for c in order]
     if not set(free_axes(body)) <= set(places) or not reads_inside(places, body):

@@ -32,9 +32,9 @@ from jaxte.lang.operators import ABS, ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, N
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.meaning.interpret import interpret
-from jaxte.sets.affine import Linear
 from jaxte.sets.index_forms import Term, linear_or_none, term_of
 from jaxte.sets.intervals import dims_of, extent, extent_of, known
+from jaxte.sets.linear import Linear
 from jaxte.sets.piecewise_affine import piecewise_affine
 from jaxte.sets.resolved import simplify
 from jaxte.tensors.bodies.range_checks import reads_inside
@@ -187,9 +187,8 @@ def _straight(read: Read, every: int) -> Read | None:
         if own is None:
             return None
         tensor, indices[place], sizes[place] = extended(tensor, place, own), own.position, own.extent
-    return (
-        Read(tensor, indices) if prod(sizes) <= MARGIN * count else None
-    )  # not of a table, one row of which is read
+    # not of a table, one row of which is read
+    return Read(tensor, indices) if prod(sizes) <= MARGIN * count else None
 
 
 def _laid_out(read: Read, every: int, name: str) -> Read | None:

@@ -23,9 +23,10 @@ from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.planning.asked import intermediates
 from jaxte.planning.terms import term_bounds
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import Term, is_index, term_of
 from jaxte.sets.intervals import extent
+from jaxte.sets.linear import Linear
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute
 

@@ -24,7 +24,8 @@ from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of, substitu
 from jaxte.planning.asked import intermediates
 from jaxte.planning.indices.shared_places import computed_always
 from jaxte.sets.intervals import extent, known
-from jaxte.tensors.tensor import Compute, Placeholder
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute
 
 _FEWEST = 20  # pairs for each element of a side: a sum over fewer is one loop that holds nothing
 _PLAIN = frozenset((ADD, SUBTRACT, MULTIPLY, NEGATIVE))  # what sums take apart by themselves
@@ -67,9 +68,8 @@ def _of_each(tensor: Compute) -> dict[Expr, Expr]:
     if tensor.override is not None or any(a.lo is not ZERO or known(a.extent) is None for a in axes):
         return {}
     found = dict.fromkeys(_unscaled(node) for node in _arguments(body, _is_of_elements))
-    always = computed_always(
-        body, list(found)
-    )  # what is left out passes nothing on, not zero times an infinite slope
+    # what is left out passes nothing on, not zero times an infinite slope
+    always = computed_always(body, list(found))
     table: dict[Expr, Expr] = {}
     for node in sorted(found, key=lambda n: len(postorder(n))):
         if node in always and _flows_into_sums(body, node, axes):

@@ -129,28 +129,23 @@ def layouts(order: Iterable[Tensor], outputs: Sequence[Tensor]) -> dict[Tensor, 
 
 def read_through(body: Expr, known: Mapping[Tensor, Compute]) -> Expr:
     """``body`` with reads of the tensors ``known``, of :func:`layouts`, as what they have there."""
-    table: dict[Expr, Expr] = {
-        read: substitute(
-            known[read.tensor].body, dict(zip(known[read.tensor].axes, read.indices, strict=True))
-        )
-        for read in _reads(body, known)
-    }
+    table: dict[Expr, Expr] = {read: known[read.tensor].element(read.indices) for read in _reads(body, known)}
     return substitute(body, table)
 
 
 def _reads(body: Expr, known: Mapping[Tensor, Compute]) -> Iterator[Read]:
     """The reads of ``known`` tensors that are a factor of a sum, or what another reduction is about."""
     for node in postorder(body):
-        if isinstance(node, Reduce) and node.reducer.ignores_order:
-            is_sum = node.reducer.name == "sum"
-            own = (
-                [f.expr for f in product_of(node.exprs[0]).factors if not f.inverse] if is_sum else node.exprs
-            )
-            for read in own:
-                if isinstance(read, Read) and read.tensor in known and all(map(is_index, read.indices)):
-                    around = _around(known[read.tensor])
-                    if around is None or around.value == node.reducer.identity[0].value:  # type: ignore[attr-defined]
-                        yield read
+        if not isinstance(node, Reduce) or not node.reducer.ignores_order:
+            continue
+        own = [*node.exprs]
+        if node.reducer.name == "sum":
+            own = [f.expr for f in product_of(own[0]).factors if not f.inverse]
+        for read in own:
+            if isinstance(read, Read) and read.tensor in known and all(map(is_index, read.indices)):
+                around = _around(known[read.tensor])
+                if around is None or around.value == node.reducer.identity[0].value:  # type: ignore[attr-defined]
+                    yield read
 
 
 def _element(tensor: Compute) -> Read | None:

@@ -20,13 +20,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import FEW_POSITIONS, MARGIN, MOST_HELD, SMALL_ARRAY
-from jaxte.lang.walk import (
-    free_axes,
-    postorder,
-    reads_of,
-    rewrite,
-    substitute,
-)
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.planning.asked import intermediates
 from jaxte.planning.indices.shared_places import (
     CANONICAL,
@@ -35,13 +29,14 @@ from jaxte.planning.indices.shared_places import (
     is_operand,
     is_spread,
     is_weight_of_as_many,
+    is_window_function,
     places_in,
 )
-from jaxte.planning.indices.window_functions import is_window_function
 from jaxte.planning.terms import reads_windows
-from jaxte.sets.affine import Linear, from_linear
+from jaxte.sets.affine import from_linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent
+from jaxte.sets.linear import Linear
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor

@@ -33,10 +33,11 @@ from jaxte.planning.asked import intermediates
 from jaxte.planning.indices.fewer_elements import at_terms
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.orders.hits import Hits, choice_around, hits_of
-from jaxte.sets.affine import Linear, from_linear, normal
+from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.conditions import prune, tidy
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, extent, interval, known
+from jaxte.sets.linear import Linear
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.structure import PartialSum

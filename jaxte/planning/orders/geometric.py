@@ -57,7 +57,7 @@ def carried(node: Reduce, axes: Sequence[Axis], name: str) -> Expr | None:
 
 def has_cheap_steps() -> bool:
     """Whether a step of a loop takes no longer to start than a sum takes to add."""
-    return intermediates().chain > 0
+    return intermediates().cheap_steps
 
 
 def _in_steps(found: GeometricSum, axes: Sequence[Axis], dtype: str, name: str) -> Expr:

@@ -13,11 +13,12 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import reached
 from jaxte.lang.operators import EQUAL, GREATER, GREATER_EQUAL, LESS, NOT, SELECT
 from jaxte.lang.walk import depends_on, postorder, rewrite, substitute
-from jaxte.sets.affine import Linear, from_linear
+from jaxte.sets.affine import from_linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent
 from jaxte.sets.isl_text import is_decidable
+from jaxte.sets.linear import Linear
 from jaxte.tensors.tensor import Compute
 
 

@@ -13,10 +13,11 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, as_expr
 from jaxte.lang.operators import MAXIMUM, MINIMUM
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder
-from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, normal
+from jaxte.sets.affine import floor_divide, from_linear, linear, normal
 from jaxte.sets.domain import IntegerSet, Range
 from jaxte.sets.index_forms import nonnegative_forms
 from jaxte.sets.intervals import axis_bounds
+from jaxte.sets.linear import Linear
 from jaxte.sets.resolved import resolved
 from jaxte.sets.solving.elimination import replace, replaced
 

@@ -18,8 +18,9 @@ from jaxte.lang.graphs import among
 from jaxte.lang.limits import CASES
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import Linear, floor_divide, from_linear, linear, mod
+from jaxte.sets.affine import floor_divide, from_linear, linear, mod
 from jaxte.sets.intervals import interval
+from jaxte.sets.linear import Linear
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,9 +23,10 @@ from jaxte.lang.limits import FEW
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import Linear, floor_divide, from_linear, mod
+from jaxte.sets.affine import floor_divide, from_linear, mod
 from jaxte.sets.conditions import tidy
 from jaxte.sets.index_forms import nonnegative_forms
+from jaxte.sets.linear import Linear
 from jaxte.sets.solving.elimination import Solution, mentions
 
 
@@ -80,8 +81,6 @@ def digits_of(
 
 
 Choice = tuple[Solution, list[Expr]]
-
-
 Pin = tuple[Expr, Linear]
 """A variable, and the one value that it may have."""
 

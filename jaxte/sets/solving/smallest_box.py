@@ -21,10 +21,12 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import EQUAL
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, substitute
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.conditions import prune, tidy
-from jaxte.sets.domain import IntegerSet, Range, left_open
+from jaxte.sets.domain import IntegerSet, Range
 from jaxte.sets.index_forms import difference
+from jaxte.sets.isl_text import left_open
+from jaxte.sets.linear import Linear
 from jaxte.sets.solving.deskew import Box, surround
 from jaxte.sets.solving.elimination import Solution, mentions, solutions, unfold_divisions
 from jaxte.sets.solving.pinning import Pinning, digits_of, forms_of, pinned

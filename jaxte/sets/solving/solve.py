@@ -15,9 +15,10 @@ from jaxte.lang.checks import one_of_type, wants_arguments
 from jaxte.lang.expr import ONE, Axis, Expr, as_expr
 from jaxte.lang.graphs import among, components
 from jaxte.lang.walk import substitute
-from jaxte.sets.affine import Linear, from_linear, normal
+from jaxte.sets.affine import from_linear, normal
 from jaxte.sets.domain import Range
 from jaxte.sets.index_forms import nonnegative_forms
+from jaxte.sets.linear import Linear
 from jaxte.sets.solving.elimination import mentions, solutions, unfold_divisions
 from jaxte.sets.solving.pinning import transformed
 from jaxte.sets.solving.smallest_box import (

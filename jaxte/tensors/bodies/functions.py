@@ -34,7 +34,6 @@ _NO_TENSOR = (
     "string indices must be",
 )
 
-
 _STATIC = (bool, int, float, complex, str, list, tuple, type(None))
 _OF_ARRAYS = ("shape", "ndim", "size", "dtype")
 

@@ -12,24 +12,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import INT32_BITS, is_integer
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call
-from jaxte.lang.operators import (
-    COMPARISONS,
-    FLOOR_DIVIDE,
-    GREATER,
-    GREATER_EQUAL,
-    LEFT_SHIFT,
-    LESS,
-    LESS_EQUAL,
-    MAXIMUM,
-    MINIMUM,
-    MOD,
-    POWER,
-    RIGHT_SHIFT,
-    SELECT,
-    Op,
-)
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
@@ -46,9 +31,9 @@ from jaxte.tensors.bodies.piecewise_indices import (
 NO_GUARDS: Guards = {}
 
 _BY = {
-    LEFT_SHIFT: lambda e, by: e * 2**by,
-    RIGHT_SHIFT: lambda e, by: call(FLOOR_DIVIDE, e, 2**by),
-    POWER: lambda e, by: as_expr(int(e.value) ** by),  # type: ignore[attr-defined]
+    ops.LEFT_SHIFT: lambda e, by: e * 2**by,
+    ops.RIGHT_SHIFT: lambda e, by: call(ops.FLOOR_DIVIDE, e, 2**by),
+    ops.POWER: lambda e, by: as_expr(int(e.value) ** by),  # type: ignore[attr-defined]
 }
 
 
@@ -60,7 +45,7 @@ def with_chosen_powers(body: Expr) -> Expr:
 def with_plain_indices(axes: Sequence[Axis], body: Expr) -> Expr:
     """``body``, of ``axes``, with operations on bits, and choices, in indices as sums, quotients, remainders, minima and maxima."""
     guards = guards_of_tables(axes, body)
-    return _in_conditions(_in_indices(body, _plain, guards), _plain, _parts(body, (SELECT,)))
+    return _in_conditions(_in_indices(body, _plain, guards), _plain, _parts(body, (ops.SELECT,)))
 
 
 def _in_indices(body: Expr, rule: Callable[[Call], Expr], guards: Guards = NO_GUARDS) -> Expr:
@@ -81,7 +66,7 @@ def _in_conditions(body: Expr, rule: Callable[[Call], Expr], parts: dict[Expr, N
         return body
 
     def at(node: Expr) -> Expr:
-        compares = isinstance(node, Call) and node.op in COMPARISONS and not reads_of(node)
+        compares = isinstance(node, Call) and node.op in ops.COMPARISONS and not reads_of(node)
         if not compares or chooses_often(node) or not any(n in parts for n in postorder(node)):
             return node
         return node.rebuild([_ruled(arg, rule) for arg in node.children])
@@ -93,10 +78,10 @@ def _ruled(index: Expr, rule: Callable[[Call], Expr]) -> Expr:
     return rewrite(index, lambda n: rule(n) if isinstance(n, Call) and is_integer(n.dtype) else n)
 
 
-def _parts(body: Expr, ops: Sequence[Op]) -> dict[Expr, None]:
-    """The operations of one of ``ops`` in indices of ``body``."""
+def _parts(body: Expr, kinds: Sequence[ops.Op]) -> dict[Expr, None]:
+    """The operations of one of ``kinds`` in indices of ``body``."""
     nodes = [n for read in reads_of(body) for index in read.indices for n in postorder(index)]
-    return dict.fromkeys(n for n in nodes if isinstance(n, Call) and n.op in ops and is_integer(n.dtype))
+    return dict.fromkeys(n for n in nodes if isinstance(n, Call) and n.op in kinds and is_integer(n.dtype))
 
 
 def _ends(expr: Expr) -> tuple[int, int] | None:
@@ -110,12 +95,12 @@ def _power(node: Call) -> Expr:
         return node
     base, by = node.args
     ends = _ends(by)
-    if ends is None or ends[0] < 0 or ends[1] > INT32_BITS or (node.op is POWER and not _is_whole(base)):
+    if ends is None or ends[0] < 0 or ends[1] > INT32_BITS or (node.op is ops.POWER and not _is_whole(base)):
         return node
     *others, last = range(ends[0], ends[1] + 1)
     result: Expr = _BY[node.op](base, last)
     for at in reversed(others):
-        result = call(SELECT, call(LESS, by, at + 1), _BY[node.op](base, at), result)
+        result = call(ops.SELECT, call(ops.LESS, by, at + 1), _BY[node.op](base, at), result)
     return result
 
 
@@ -124,7 +109,7 @@ def _is_whole(base: Expr) -> bool:
 
 
 def _plain(node: Call) -> Expr:
-    found = _choice(*node.args) if node.op is SELECT else None
+    found = _choice(*node.args) if node.op is ops.SELECT else None
     return node if found is None else found
 
 
@@ -145,7 +130,7 @@ def _going_around(read: Read) -> Read:
 
 def _remainder(index: Expr, size: int | None) -> Expr:
     """``t % size`` for an ``index`` that is it at every point, where ``t`` is something that it chooses; else ``index``."""
-    choices = [n for n in postorder(index) if isinstance(n, Call) and n.op is SELECT]
+    choices = [n for n in postorder(index) if isinstance(n, Call) and n.op is ops.SELECT]
     axes = list(free_axes(index))
     values = values_over(axes, index) if choices and size else None
     if values is None or size is None:
@@ -153,7 +138,7 @@ def _remainder(index: Expr, size: int | None) -> Expr:
     for arm in dict.fromkeys(arm for choice in choices for arm in choice.args[1:]):
         form = linear_or_none(arm)
         if form is not None and all(isinstance(atom, Axis) for atom in form.terms):
-            turned = call(MOD, arm, size)
+            turned = call(ops.MOD, arm, size)
             own = values_over(axes, turned)
             if own is not None and (own == values).all():
                 return turned
@@ -182,8 +167,8 @@ def _extremum(test: Expr, taken: Expr, other: Expr) -> Expr | None:
         return None
     by = np.where(holds, first - second, second - first)  # what is chosen less what is not
     if (by <= 0).all():
-        return call(MINIMUM, taken, other)
-    return call(MAXIMUM, taken, other) if (by >= 0).all() else None
+        return call(ops.MINIMUM, taken, other)
+    return call(ops.MAXIMUM, taken, other) if (by >= 0).all() else None
 
 
 def _shifted(test: Expr, taken: Expr, other: Expr, holds: Expr) -> Expr | None:
@@ -197,15 +182,19 @@ def _shifted(test: Expr, taken: Expr, other: Expr, holds: Expr) -> Expr | None:
 
 def _turns(test: Expr, period: int) -> Expr | None:
     """1 where ``test``, a comparison, holds, else 0, as a quotient by ``period``; None where its sides differ by more than that."""
-    if not isinstance(test, Call) or test.op not in (LESS, LESS_EQUAL, GREATER, GREATER_EQUAL) or not period:
+    if (
+        not isinstance(test, Call)
+        or test.op not in (ops.LESS, ops.LESS_EQUAL, ops.GREATER, ops.GREATER_EQUAL)
+        or not period
+    ):
         return None
     left, right = test.args
-    above = left - right if test.op in (GREATER, GREATER_EQUAL) else right - left
-    above = above - 1 if test.op in (GREATER, LESS) else above  # holds where this is not negative
+    above = left - right if test.op in (ops.GREATER, ops.GREATER_EQUAL) else right - left
+    above = above - 1 if test.op in (ops.GREATER, ops.LESS) else above  # holds where this is not negative
     ends = _ends(above)
     if ends is None or ends[0] < -period or ends[1] >= period:
         return None
-    return call(FLOOR_DIVIDE, above + period, period)
+    return call(ops.FLOOR_DIVIDE, above + period, period)
 
 
 def _lesser(taken: Expr, other: Expr, holds: Expr) -> Expr | None:
@@ -214,4 +203,4 @@ def _lesser(taken: Expr, other: Expr, holds: Expr) -> Expr | None:
     if ends is None:
         return None
     most = max(map(abs, ends))
-    return call(MINIMUM, taken + most * (1 - holds), other + most * holds)
+    return call(ops.MINIMUM, taken + most * (1 - holds), other + most * holds)

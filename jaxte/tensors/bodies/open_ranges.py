@@ -90,9 +90,8 @@ def extents_of(axes: Sequence[Axis], bodies: Sequence[Expr], padded: bool = Fals
     Raises:
         OpenRangeError: an axis whose extent does not follow.
     """
-    if again := repeated(
-        bodies
-    ):  # these have the range of the axis that they repeat, and say as much about it
+    # these have the range of the axis that they repeat, and say as much about it
+    if again := repeated(bodies):
         bodies = [with_ranges(body, {a: a.of for a in again}) for body in bodies]
     reduced = [a for node in reductions(*bodies) for a in node.axes]
     unknown = [a for a in dict.fromkeys((*axes, *reduced)) if isinstance(a, OpenAxis)]

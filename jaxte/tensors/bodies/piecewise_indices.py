@@ -41,9 +41,10 @@ from jaxte.sets.intervals import axis_bounds, known, reach
 from jaxte.sets.quasi_affine import quasi_affine
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.elementwise import of_array
 from jaxte.tensors.facts import permutation, within
 from jaxte.tensors.inputs import assume
-from jaxte.tensors.tensor import Compute, of_array
+from jaxte.tensors.tensor import Compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +132,8 @@ def _part(body: Expr, axis: Axis, run: range, tests: Sequence[Expr], of_output: 
     return Part(run, own, substitute(substitute(body, decided), {axis: own}))
 
 
-Guards = Mapping[
-    Expr, Sequence[tuple[Expr, ...]]
-]  # of each read, the conditions of the places where it stands
-
-
+# of each read, the conditions of the places where it stands
+Guards = Mapping[Expr, Sequence[tuple[Expr, ...]]]
 _BITS = (BIT_AND, BIT_OR, BIT_XOR)
 
 

@@ -15,8 +15,9 @@ from jaxte.lang.operators import NOT, OR, SELECT
 from jaxte.lang.text import text
 from jaxte.lang.walk import postorder, reads_of
 from jaxte.sets.affine import linear
-from jaxte.sets.domain import IntegerSet, left_open
+from jaxte.sets.domain import IntegerSet
 from jaxte.sets.intervals import surely_inside
+from jaxte.sets.isl_text import left_open
 from jaxte.sets.tabulate import Open, evaluate_index, first_of, quotients
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.bodies.piecewise_indices import has_choices, mixes_positions

@@ -16,9 +16,10 @@ from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Var, as_ex
 from jaxte.lang.limits import CASES, FEW
 from jaxte.lang.operators import AND, COMPARISONS, LESS, MULTIPLY, NOT, OR, SELECT
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import constant, highest, lowest, nonnegative
+from jaxte.sets.linear import Linear
 
 Positions = Callable[[str, Sequence[Axis], Expr], Expr]
 

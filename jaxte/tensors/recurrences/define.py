@@ -11,7 +11,7 @@ from jaxte.lang.checks import wants_arguments
 from jaxte.lang.dtypes import DtypeLike
 from jaxte.lang.errors import DtypeError
 from jaxte.lang.expr import Axis, ScalarLike
-from jaxte.lang.operators import AnnotatedArray
+from jaxte.lang.nodes import AnnotatedArray
 from jaxte.tensors.compute import Several, Sizes
 from jaxte.tensors.recurrences.given import Body, given_from
 from jaxte.tensors.recurrences.inner import Inner, around_of

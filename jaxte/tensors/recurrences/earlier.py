@@ -17,8 +17,9 @@ from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.contexts import contexts
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.recurrences.node import Position, Recurrence, State
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 _LATEST = 2**30  # position of a loop around
 _INTEGERS = -(2**63), 2**63 - 1  # that data may be

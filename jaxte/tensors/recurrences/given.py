@@ -26,8 +26,6 @@ from jaxte.tensors.shapes import Shape, check_shape, same_extent, shape_text
 from jaxte.tensors.tensor import Compute, Tensor, new_axes
 
 _GUESS = "float32"
-
-
 Body = Callable[..., ScalarLike]
 
 

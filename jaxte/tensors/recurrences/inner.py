@@ -16,11 +16,12 @@ from jaxte.lang.walk import free_axes, reads_of, substitute
 from jaxte.sets.affine import normal
 from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.compute import defined
+from jaxte.tensors.elementwise import copy_of
 from jaxte.tensors.recurrences.earlier import offset_from
 from jaxte.tensors.recurrences.nests import Clocked
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
 from jaxte.tensors.shapes import Shape, as_extent
-from jaxte.tensors.tensor import Compute, Tensor, copy_of
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -219,13 +219,16 @@ def _places(group: Recurrence, first: State, place: int) -> dict[State, int]:
     while len(found) > count:
         count = len(found)
         for known, own in inside.items():
-            for tensor, indices in reads[known] if known in found else ():
-                for n, index in enumerate(indices):
-                    if index is own.axes[found[known]]:
-                        found.setdefault(tensor, n)
+            at_clock = (
+                (tensor, n)
+                for tensor, indices in (reads[known] if known in found else ())
+                for n, index in enumerate(indices)
+                if index is own.axes[found[known]]
+            )
+            for tensor, n in at_clock:
+                found.setdefault(tensor, n)
         for known, own in inside.items() if len(found) == count else ():
-            for tensor, indices in reads[known]:
-                for n, axis in enumerate(own.axes):
-                    if tensor in found and indices[found[tensor]] is axis:
-                        found.setdefault(known, n)
+            read = [indices[found[tensor]] for tensor, indices in reads[known] if tensor in found]
+            for n in (n for index in read for n, axis in enumerate(own.axes) if index is axis):
+                found.setdefault(known, n)
     return {state: found[state] for state in group.states if state in found}

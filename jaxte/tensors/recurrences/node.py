@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jaxte.lang.errors import DefinitionError
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.shapes import Extent, Shape
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 class State(Placeholder):
@@ -165,6 +166,11 @@ def with_siblings(order: Sequence[Tensor]) -> list[Tensor]:
         t for tensor in order for t in (tensor.group.tensors if isinstance(tensor, Recurrent) else (tensor,))
     )
     return list(dict.fromkeys(every))
+
+
+def recurrences_in(order: Iterable[Tensor]) -> list[Recurrence]:
+    """The recurrences that tensors of ``order`` are of, each once."""
+    return list(dict.fromkeys(t.group for t in order if isinstance(t, Recurrent)))
 
 
 def definition_of(tensor: Tensor) -> Compute | None:

@@ -23,7 +23,7 @@ from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent
 from jaxte.tensors.recurrences.node import Recurrence, State
-from jaxte.tensors.recurrences.steps import not_known_yet
+from jaxte.tensors.recurrences.step import not_known_yet
 from jaxte.tensors.shapes import as_extent
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -38,13 +38,15 @@ def lags_of(
     for number, body in enumerate(bodies):
         own = axes[number][list(places.values())[number]]
         for read in reads_of(body):
-            if isinstance(read.tensor, State) and read.tensor in places:
-                form = linear_or_none(read.indices[places[read.tensor]] - own)
-                if form is not None and form.is_constant:
-                    lag = form.constant if reverse else -form.constant
-                    if lag < 0:
-                        raise not_known_yet(read.tensor.name, read, own, reverse)
-                    found[read.tensor] = max(found.get(read.tensor, 0), lag)
+            if not isinstance(read.tensor, State) or read.tensor not in places:
+                continue
+            form = linear_or_none(read.indices[places[read.tensor]] - own)
+            if form is None or not form.is_constant:
+                continue
+            lag = form.constant if reverse else -form.constant
+            if lag < 0:
+                raise not_known_yet(read.tensor.name, read, own, reverse)
+            found[read.tensor] = max(found.get(read.tensor, 0), lag)
     return {state: lag for state, lag in found.items() if lag > 0}
 
 

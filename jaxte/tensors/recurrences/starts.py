@@ -17,8 +17,9 @@ from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import is_zero, same_condition
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.tensors.bodies.functions import check_result
+from jaxte.tensors.elementwise import of_array
 from jaxte.tensors.recurrences.node import Recurrence, State
-from jaxte.tensors.tensor import Tensor, of_array
+from jaxte.tensors.tensor import Tensor
 
 
 def _multiplied(chosen: Expr) -> Expr:

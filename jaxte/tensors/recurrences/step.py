@@ -9,15 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from jaxte.lang.expr import Axis, Expr, as_expr
+from jaxte.lang.errors import DefinitionError
+from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import reached
 from jaxte.lang.limits import MOST_LARGER
+from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, reads_of
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import highest, index_stays_in, known, lowest
-from jaxte.tensors.recurrences.node import Recurrent, State
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.recurrences.earlier import offset_from
+from jaxte.tensors.recurrences.node import Recurrence, Recurrent, State
+from jaxte.tensors.tensor import Compute, Tensor
 
 Carried = tuple[State, int]
 """A state and how many steps ago it was that."""
@@ -30,6 +34,12 @@ class Slice:
     source: Tensor
     positions: dict[int, Expr]
     lengths: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[Tensor, tuple[tuple[int, str], ...], tuple[tuple[int, int], ...]]:
+        """What tells it apart from other slices of the same tensor, whatever step it is of."""
+        positions = tuple((n, text(position)) for n, position in self.positions.items())
+        return self.source, positions, tuple(self.lengths.items())
 
 
 @dataclass(frozen=True)
@@ -108,3 +118,33 @@ def window_of(index: Expr, extent: int | Expr, clock: Axis) -> Window | None:
     if not all(index_stays_in(e, as_expr(extent)) for e in (start, start + (length - 1))):
         return None
     return Window(start, length, normal(from_linear(rest) - low.constant))
+
+
+def lag_of(read: Read, name: str, group: Recurrence, clock: Axis) -> int:
+    """How many steps before that of ``name``, a definition of ``group``, the ``read`` of a state is.
+
+    Raises:
+        DefinitionError: no fixed number of steps, or a position that comes after.
+    """
+    index = read.indices[group.place_of(read.tensor)]
+    offset = offset_from(clock, index)
+    form = None if offset is None else linear_or_none(offset)
+    if form is None or not form.is_constant:
+        raise DefinitionError(
+            f"{name} reads {text(read)}: along {clock.name} a recurrence reads its tensors a fixed number of positions "
+            f"before, as [{clock.name} {'+' if group.reverse else '-'} 1], or at others that are {'later' if group.reverse else 'earlier'} under the "
+            "conditions around the read"
+        )
+    lag = form.constant if group.reverse else -form.constant
+    if lag < 0:
+        raise not_known_yet(name, read, clock, group.reverse)
+    return int(lag)
+
+
+def not_known_yet(name: str, read: Read, clock: Axis, reverse: bool) -> DefinitionError:
+    """The error of a read of a state at a position that comes after its own."""
+    word, end = ("an earlier", "first") if reverse else ("a later", "last")
+    return DefinitionError(
+        f"{name} reads {text(read)}, {word} position along {clock.name}, which is not known yet; if all reads are of "
+        f"{word} ones, begin at the {end} with reverse={not reverse}"
+    )

@@ -19,15 +19,16 @@ from jaxte.lang.graphs import among, identical
 from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import normal
-from jaxte.sets.index_forms import is_index, linear_or_none
+from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
 from jaxte.sets.resolved import decided
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.recurrences.earlier import at_clock, offset_from, with_bodies, with_lags
 from jaxte.tensors.recurrences.nests import Clocked, Nest, nest_of
 from jaxte.tensors.recurrences.node import Position, Recurrence, Recurrent, State
 from jaxte.tensors.recurrences.starts import Starts
-from jaxte.tensors.recurrences.step import Carried, Slice, Step, window_of
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.recurrences.step import Carried, Slice, Step, lag_of, window_of
+from jaxte.tensors.tensor import Compute, Tensor
 
 
 def step_of(group: Recurrence) -> Step:
@@ -240,26 +241,9 @@ class _Reading:
         body = substitute(body, making.starts.choices(body))
         for read in reads_of(body):  # as they were written: rows of what their indices read are not taken yet
             if read.tensor in making.group.numbers:
-                self._lag(read)
+                lag_of(read, self.tensor.name, making.group, making.clock)
         value = rewrite(body, self._node)
         return substitute(value, {making.clock: Read(making.now, ())})
-
-    def _lag(self, read: Read) -> int:
-        """How many steps before this one the read is."""
-        making, group, state = self.making, self.making.group, read.tensor
-        index = read.indices[group.place_of(state)]
-        offset = offset_from(making.clock, index)
-        form = None if offset is None else linear_or_none(offset)
-        if form is None or not form.is_constant:
-            raise DefinitionError(
-                f"{self.tensor.name} reads {text(read)}: along {making.clock.name} a recurrence reads its tensors a fixed number of positions "
-                f"before, as [{making.clock.name} {'+' if group.reverse else '-'} 1], or at others that are {'later' if group.reverse else 'earlier'} under the "
-                "conditions around the read"
-            )
-        lag = form.constant if group.reverse else -form.constant
-        if lag < 0:
-            raise not_known_yet(self.tensor.name, read, making.clock, group.reverse)
-        return int(lag)
 
     def _node(self, node: Expr) -> Expr:
         if not isinstance(node, Read):
@@ -268,7 +252,7 @@ class _Reading:
         node = Read(node.tensor, [normal(i) if making.moves(i) and is_index(i) else i for i in node.indices])
         tensor = node.tensor
         if tensor in group.numbers:
-            lag = self._lag(node)
+            lag = lag_of(node, self.tensor.name, group, making.clock)
             place = group.place_of(tensor)
             rest = [i for n, i in enumerate(node.indices) if n != place]
             if lag:
@@ -312,12 +296,3 @@ class _Reading:
     def _is_of_clock(self, index: Expr) -> bool:
         """Whether ``index`` is the same at all points of one position."""
         return set(free_axes(index)) == {self.making.clock} and not reads_of(index)
-
-
-def not_known_yet(name: str, read: Read, clock: Axis, reverse: bool) -> DefinitionError:
-    """The error of a read of a state at a position that comes after its own."""
-    word, end = ("an earlier", "first") if reverse else ("a later", "last")
-    return DefinitionError(
-        f"{name} reads {text(read)}, {word} position along {clock.name}, which is not known yet; if all reads are of "
-        f"{word} ones, begin at the {end} with reverse={not reverse}"
-    )

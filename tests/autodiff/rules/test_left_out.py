@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.autodiff.rules import left_out
-from jaxte.autodiff.rules.left_out import leaves_out
+from jaxte.autodiff.rules import readers
+from jaxte.autodiff.rules.readers import leaves_out
 
 
 def read_by_hand(length, taps, stride, dilation, offset, size):
@@ -31,7 +31,7 @@ def test_nothing_is_solved_for_convolutions(monkeypatch):
     def asked(*args):
         raise AssertionError
 
-    monkeypatch.setattr(left_out, "IntegerSet", asked)
+    monkeypatch.setattr(readers, "IntegerSet", asked)
     x, w = te.placeholder((2, 9, 9, 3), name="x"), te.placeholder((3, 3, 3, 4), name="w")
     p, q, c = (te.reduce_axis((0, 3), name) for name in "pqc")
     y = te.compute(

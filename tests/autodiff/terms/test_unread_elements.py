@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder
 
 K = te.reduce_axis((0, 4), "k")
 

@@ -10,7 +10,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.expr import Reduce
 from jaxte.lang.walk import postorder
-from jaxte.sets.one_axis import values_of
+from jaxte.sets.resolved import values_of
 from tests.agreement import check_both_passes
 
 

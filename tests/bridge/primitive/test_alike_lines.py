@@ -11,7 +11,7 @@ import pytest
 
 import jaxte as te
 from jaxte.bridge.primitive import module as modules
-from jaxte.bridge.primitive.alike_lines import traced_once, with_calls
+from jaxte.bridge.primitive.module import traced_once, with_calls
 from tests.loop_steps import mixing
 
 MODULE = '''"""A module."""

@@ -19,7 +19,8 @@ from jaxte.bridge.price.programs import Beside, beside_transpose
 from jaxte.bridge.primitive import program as programs
 from jaxte.bridge.primitive.primitive import linearized
 from jaxte.bridge.primitive.told import told
-from jaxte.lower.code.vocabulary import Choice, Program, Verdict
+from jaxte.lower.code.choice import Choice, Verdict
+from jaxte.lower.code.vocabulary import Program
 from jaxte.lower.program.plan import lower
 from jaxte.lower.program.remedies import IN_TILES
 from tests.single_operations import run_by_xla

@@ -10,7 +10,8 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.errors import LoweringError
-from jaxte.lower.cost.platforms import PLATFORMS, Platform, platform_of
+from jaxte.lower.cost.platform import Platform
+from jaxte.lower.cost.platforms import PLATFORMS, platform_of
 
 ROOT = Path(te.__file__).parent
 

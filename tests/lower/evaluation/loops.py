@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 
 from jaxte.lower.arrays import loops
-from jaxte.lower.arrays.binomial import restarts
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.node import Node
+from jaxte.lower.recurrences.replays import restarts
 from jaxte.meaning.rounding import converted, widened
 from tests.lower.evaluation.frame import Frame, Rules, Value
 from tests.lower.evaluation.products import combined

@@ -10,8 +10,9 @@ import pytest
 import jaxte as te
 from jaxte.lang.expr import Axis, Expr
 from jaxte.sets.domain import IntegerSet
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder
+from jaxte.tensors.tensor import Compute
 
 X = te.placeholder((6,), name="X")
 Y = te.placeholder((6,), name="Y")

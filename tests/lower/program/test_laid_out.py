@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.code.vocabulary import Verdict
+from jaxte.lower.code.choice import Verdict
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.plan import lower
 from tests.xla_counts import Fused

@@ -14,8 +14,8 @@ import jaxte as te
 from jaxte.lang.expr import as_expr
 from jaxte.meaning.interpret import interpret
 from jaxte.sets.tabulate import evaluate_index
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder
 from tests.lowered import arrays_for, program_of, run
 
 Axes = Sequence[te.Axis]

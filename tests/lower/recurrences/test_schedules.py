@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.lower.arrays.binomial import computed_again, restarts
-from jaxte.lower.recurrences.replays import slots_within
+from jaxte.lower.recurrences.replays import computed_again, restarts, slots_within
 from tests.agreement import QUICKEST
 from tests.lower.recurrences.test_sums_in_loops import _alike, _arguments
 

@@ -17,8 +17,9 @@ from jaxte.lower.rewrites import hoist
 from jaxte.lower.rewrites.table import BODIES, REWRITES, Place, Rewrite
 from jaxte.lower.views.scope import Scope
 from jaxte.meaning.interpret import interpret
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.random_definitions import definitions
 
 

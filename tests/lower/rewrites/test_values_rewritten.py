@@ -13,8 +13,9 @@ from jaxte.lower.rewrites.disjoint_terms import without_disjoint_sums
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
 from jaxte.lower.rewrites.stack_slices import with_stacked_terms
 from jaxte.lower.views.scope import Scope
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder
+from jaxte.tensors.tensor import Compute
 
 A, B, C = (te.placeholder((3, 5), "float64", name=name) for name in "ABC")
 X, S = (te.placeholder((6, 4), "float64", name=name) for name in "XS")

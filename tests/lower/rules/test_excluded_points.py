@@ -7,7 +7,8 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.lower.evaluation.program import evaluate_program
 from tests.lowered import program_of, text_of
 

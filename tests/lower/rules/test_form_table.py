@@ -9,7 +9,7 @@ import pytest
 
 import jaxte as te
 from jaxte.lower.body.candidates import GENERAL
-from jaxte.lower.code.vocabulary import Choice
+from jaxte.lower.code.choice import Choice
 from jaxte.lower.rules import form_table
 from jaxte.lower.rules.form_table import FAMILIES
 from jaxte.tensors.tensor import Compute

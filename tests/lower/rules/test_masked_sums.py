@@ -15,7 +15,8 @@ import jaxte as te
 from jaxte.lang.expr import Axis, Reduce
 from jaxte.lang.walk import postorder
 from jaxte.lower.rewrites.merge_sums import with_shared_calls
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.lowered import arrays_for, check, program_of, run, text_of
 from tests.xla_counts import Fused
 

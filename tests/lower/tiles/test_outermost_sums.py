@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import jaxte as te
-from jaxte.lower.tiles.carried_sums import outermost
+from jaxte.lang.walk import outermost
 
 
 def test_each_is_found_once_along_whatever_paths() -> None:

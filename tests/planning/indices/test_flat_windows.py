@@ -9,7 +9,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.planning.indices.flat_windows import Flat
+from jaxte.planning.indices.shaped import Flat
 from jaxte.tensors.structure import topological_order
 from tests.agreement import check_both_passes
 from tests.lower.mechanism_plans import blocks_of_pixels, hours_of_days, tiled_image

@@ -11,8 +11,9 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
+from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import PartialSum, topological_order
-from jaxte.tensors.tensor import Compute, Placeholder
+from jaxte.tensors.tensor import Compute
 from tests.agreement import QUICKEST
 from tests.points import points_of
 

@@ -12,14 +12,10 @@ from hypothesis import strategies as st
 import jaxte as te
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Axis, Expr, Var, as_expr
-from jaxte.sets.affine import Linear
+from jaxte.sets.linear import Linear
 from jaxte.sets.solving import pinning
 from jaxte.sets.solving.pinning import pins
-from jaxte.sets.solving.solve import (
-    simplify_domain,
-    solve_linear_equations,
-    solve_linear_inequalities,
-)
+from jaxte.sets.solving.solve import simplify_domain, solve_linear_equations, solve_linear_inequalities
 from jaxte.sets.tabulate import evaluate_index
 from jaxte.sets.transformation import Domain, DomainTransformation
 

@@ -15,9 +15,8 @@ from typing import Any
 
 from jaxte.frontends.jaxpr.rules.elementwise import ELEMENTWISE
 
-Dimensions = tuple[
-    int | None, ...
-]  # of an operand, as those of the result; None of one that it does not have
+# of an operand, as those of the result; None of one that it does not have
+Dimensions = tuple[int | None, ...]
 Shapes = Sequence[Sequence[int]]
 
 

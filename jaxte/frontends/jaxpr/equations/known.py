@@ -119,13 +119,7 @@ def _elementwise(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 _FUNCTIONS = {
     **dict(
-        add="add",
-        sub="subtract",
-        mul="multiply",
-        neg="negative",
-        sign="sign",
-        abs="abs",
-        square="square",
+        add="add", sub="subtract", mul="multiply", neg="negative", sign="sign", abs="abs", square="square"
     ),
     **dict(sin="sin", cos="cos", tan="tan", tanh="tanh", log="log", log1p="log1p", expm1="expm1"),
     **dict(exp2="exp2", pow="power", atan2="arctan2", atan="arctan"),

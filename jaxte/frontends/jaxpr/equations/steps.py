@@ -119,6 +119,15 @@ class Refused(Exception):
         return self.reason
 
 
+def slots_of(closed: Any, given: Mapping[int, Any] | None = None) -> dict[Any, Slot]:
+    """The arrays that a jaxpr begins with: its constants, and its arguments, of which some may be ``given``."""
+    known, jaxpr = given or {}, closed.jaxpr
+    slots = {v: Slot(v.aval, known_array(known.get(n))) for n, v in enumerate(jaxpr.invars)}
+    return slots | {
+        v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
+    }
+
+
 def flat(
     eqns: Iterable[Any], slots: dict[Any, Slot], label: str | None = None, fold: bool = True
 ) -> Iterator[tuple[Any, list[Step]]]:

@@ -15,11 +15,11 @@ from typing import Any
 
 from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Step
-from jaxte.frontends.jaxpr.gains.known_matrices import kernel_selection
+from jaxte.frontends.jaxpr.gains.parts import kernel_selection
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float, width
 from jaxte.lang.limits import FEW, MARGIN, MOST_KEPT
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.work import Work
 
 

@@ -10,17 +10,21 @@ import numpy as np
 from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.convolutions import is_left_to_scatter, moves_along_rows, slow_convolution
-from jaxte.frontends.jaxpr.gains.known_matrices import band_of, known_factors, selection_of
 from jaxte.frontends.jaxpr.gains.matrices import is_small_product
-from jaxte.frontends.jaxpr.gains.parts import is_read_in_part, sums_diagonal
+from jaxte.frontends.jaxpr.gains.parts import (
+    band_of,
+    is_read_in_part,
+    known_factors,
+    selection_of,
+    sums_diagonal,
+)
+from jaxte.frontends.jaxpr.gains.shifts import overlaps, reduces_shifts
 from jaxte.frontends.jaxpr.gains.sums import (
     before_broadcast,
     elements,
     is_counted,
     is_differentiated,
     is_pairwise,
-    overlaps,
-    reduces_shifts,
     sums_beside_ends,
     sums_shifts,
 )

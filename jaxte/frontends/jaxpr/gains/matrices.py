@@ -30,7 +30,7 @@ from jaxte.lang.limits import (
     WORTH_MULTIPLYING,
 )
 from jaxte.lower.cost.paces import SIZES
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.work import Work
 
 TRANSPOSES = ("transpose", "copy")

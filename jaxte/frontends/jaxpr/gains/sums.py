@@ -9,8 +9,7 @@ Slices of one array that have elements in common, and reductions along stacks of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from math import gcd, prod
+from math import prod
 
 import numpy as np
 
@@ -18,16 +17,8 @@ from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.lang.dtypes import is_float, width
-from jaxte.lang.limits import (
-    CASES,
-    FEW,
-    FEWER,
-    LEVELS,
-    MANY_ELEMENTS,
-    MANY_OPERATIONS,
-    MOST_HELD,
-    SMALLEST,
-)
+from jaxte.lang.limits import CASES, FEW, FEWER, LEVELS, MANY_ELEMENTS, MANY_OPERATIONS, MOST_HELD, SMALLEST
+from jaxte.lower.cost.paces import SIZES
 
 _SEVERAL = 1 << 15  # differences, with fewer of which both take some ten microseconds
 _SMOOTH = frozenset(["integer_pow", "square", "mul", "div"])
@@ -201,113 +192,44 @@ def _stays(step: Step, family: set[Slot]) -> bool:
     return not others and rule.reads in (Reads.POINTWISE, Reads.LINEAR)
 
 
-Lines = tuple[range, ...]
+def gain_of_wide_rows(steps: Sequence[Step]) -> str:
+    """What one equation of ``steps`` gains where something in it, or in its transpose, is a sum of rows that are wider than XLA's library does well; empty where nothing does.
+
+    Such a sum is made of what is the same for all of them, too, as learned positions are: what flows back to it is one.
+    """
+    if not planned_facts().copies_reduced_slices or not any(map(_sums_wide_rows, steps)):
+        return ""
+    return "a sum of wide rows, which are added one by one, or as a product"
 
 
-def overlaps(step: Step) -> bool:
-    """Whether another slice of the same array has elements of this one, and others; a part of a pad has zeros in common with others."""
-    (source,) = step.inputs
-    if source.origin is not None and source.origin.name == "pad":
-        return True
-    return _lines(step) in _meeting(source, len(source.readers))
-
-
-@lru_cache(maxsize=32)  # asked for by each slice of an array, one after the other
-def _meeting(source: Slot, readers: int) -> frozenset[Lines]:
-    """The slices of ``source``, which has so many ``readers`` by now, that share elements with another one."""
-    slices = list(dict.fromkeys(_lines(r) for r in source.readers if r.name == "slice"))
-    if len(slices) < 2 or not slices[0]:
-        return frozenset()
-    axis = min(
-        range(len(slices[0])), key=lambda d: sum(s[d].stop - s[d].start for s in slices) / source.shape[d]
-    )
-    slices.sort(key=lambda s: s[axis].start)
-    found: set[Lines] = set()
-    for n, first in enumerate(slices):
-        for second in slices[n + 1 :]:
-            if second[axis].start >= first[axis].stop:
-                break
-            if not (first in found and second in found) and _meet(first, second):
-                found.update((first, second))
-    return frozenset(found)
-
-
-def _lines(step: Step) -> Lines:
-    p = step.eqn.params
-    steps = p["strides"] or (1,) * len(p["start_indices"])
-    return tuple([range(*line) for line in zip(p["start_indices"], p["limit_indices"], steps, strict=True)])
-
-
-def _meet(a: Sequence[range], b: Sequence[range]) -> bool:
-    return all(
-        max(x.start, y.start) < min(x.stop, y.stop) and (x.start - y.start) % gcd(x.step, y.step) == 0
-        for x, y in zip(a, b, strict=True)
-    )
-
-
-_REDUCTIONS = ("reduce_max", "reduce_min", "reduce_sum")
-_VIEWS = (
-    *("slice", "concatenate", "pad", "rev"),
-    *("transpose", "reshape", "broadcast_in_dim", "squeeze", "expand_dims"),
-)
-
-
-def reduces_shifts(step: Step) -> bool:
-    """Whether ``step`` reduces along a stack of functions of slices of one array, of which it is the only reader, or the parts of one that are gathered."""
-    if step.name not in _REDUCTIONS:
+def _sums_wide_rows(step: Step) -> bool:
+    """Whether ``step`` adds rows that are too wide, or repeats one."""
+    if len(step.outputs) != 1 or not is_differentiated(step):
         return False
-    (slot,) = step.inputs
-    stack = slot.origin
-    if stack is not None and stack.name == "gather":
-        return _gathers_along(stack, step.eqn.params["axes"])
-    if stack is None or stack.name not in ("stack", "concatenate") or len(slot.readers) > 1:
-        return False
-    params = stack.eqn.params
-    axis = params["axis" if stack.name == "stack" else "dimension"] % len(slot.shape)
-    # A stack of fewer parts is soon written.
-    if axis not in step.eqn.params["axes"] or len(stack.inputs) < FEW:
-        return False
-    if stack.name == "concatenate" and any(part.shape[axis] != 1 for part in stack.inputs):
-        return False
-    sources = [_sources(part) for part in stack.inputs]
-    shared = set(sources[0]).intersection(*sources)
-    return any(2 * sum(own[source] for own in sources) > len(sources) for source in shared)
-
-
-def _gathers_along(gather: Step, axes: Sequence[int]) -> bool:
-    """Whether the parts that a gather takes at known positions lie side by side along one of ``axes``."""
-    offsets = gather.eqn.params["dimension_numbers"].offset_dims
-    return gather.inputs[1].known is not None and any(d not in offsets for d in axes)
-
-
-def is_view(slot: Slot, of: Slot) -> bool:
-    """Whether ``slot`` is an array, or a view of it."""
-    while slot is not of and slot.origin is not None and slot.origin.name in _VIEWS:
-        slot = slot.origin.inputs[0]
-    return slot is of
-
-
-def _sources(part: Slot) -> dict[Slot, bool]:
-    """The arrays whose elements ``part`` is a function of, and whether it is of a view of them; numbers beside them, and ends of them, are none."""
-    found: dict[Slot, bool] = {}
-    stack, between = [(part, False)], 0
-    while stack:
-        slot, moved = stack.pop()
-        step = slot.origin
-        if 2 * elements(slot) <= elements(part):
-            continue
-        if step is not None and step.name in _VIEWS:
-            stack.append((max(step.inputs, key=elements), True))
-        # Functions between a stack and what is shifted.
-        elif step is not None and between < LEVELS and _is_of_elements(step):
-            between += 1
-            stack += [(s, moved) for s in step.inputs if s.known is None]
-        else:
-            found[slot] = found.get(slot, False) or moved
-    return found
-
-
-def _is_of_elements(step: Step) -> bool:
-    """Whether ``step`` makes a function of single elements of what it reads."""
+    (out,) = step.outputs
+    if step.name == "reduce_sum":
+        (whole,) = step.inputs
+        leading = tuple(sorted(step.eqn.params["axes"])) == tuple(range(len(whole.shape) - len(out.shape)))
+        return leading and _is_wide(out, whole)
     rule = RULES.get(step.name)
-    return len(step.outputs) == 1 and rule is not None and rule.reads in (Reads.POINTWISE, Reads.LINEAR)
+    if rule is None or rule.reads not in (Reads.POINTWISE, Reads.LINEAR):
+        return False
+    moving = [s for s in step.inputs if s.known is None and is_float(s.dtype)]
+    return any(_is_wide(s, out) and _is_repeated_in_front(s, step) for s in moving)
+
+
+def _is_wide(row: Slot, whole: Slot) -> bool:
+    """Whether an array is a row of ``whole``, and wide."""
+    return row.dtype in ("float32", "float64") and SIZES.wide < elements(row) < elements(whole)
+
+
+def _is_repeated_in_front(slot: Slot, step: Step) -> bool:
+    """Whether what ``step`` makes has dimensions in front of those of an operand, along which this is the same."""
+    out = step.outputs[0].shape
+    if step.name == "broadcast_in_dim":
+        into = step.eqn.params["broadcast_dimensions"]
+        return slot.shape == out[len(out) - len(slot.shape) :] and tuple(into) == tuple(
+            range(len(out) - len(into), len(out))
+        )
+    fixed = next((d for d, extent in enumerate(slot.shape) if extent != 1), len(out))
+    return len(slot.shape) == len(out) and slot.shape[fixed:] == out[fixed:]

@@ -15,10 +15,11 @@ from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
 from jaxte.frontends.jaxpr.gains.gains import DEAR, MOVES, SHIFTS, gain_of, strong
-from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, elements, is_pairwise, is_view
+from jaxte.frontends.jaxpr.gains.shifts import is_view
+from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, elements, is_pairwise
 from jaxte.lang.dtypes import is_inexact, width
 from jaxte.lang.limits import AGAIN, FEW, MANY_ELEMENTS, MANY_OPERATIONS, MARGIN
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.work import Work
 
 _IN_PLACE = ("scatter-add", "scatter-sub")

@@ -72,9 +72,8 @@ class Needs:
         self._need = {slot: self._only(slot) for slot in partly}
         self._multiplied: set[Slot] = set()
         self._whole: set[Slot] = set()
-        self._alone: set[Slot] = (
-            set()
-        )  # what slices read, or an extremum compares, which ask nothing of what it is made of
+        # what slices read, or an extremum compares, which ask nothing of what it is made of
+        self._alone: set[Slot] = set()
         self._differentiated: set[Slot] = {*results, *partly}
         for slot in (*(out for step in reversed(steps) for out in step.outputs), *inputs):
             if slot not in self._need:

@@ -22,9 +22,16 @@ from jaxte.bridge.price.operations import EXPONENTIALS, POWERS
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
-from jaxte.frontends.jaxpr.guards.harmless import filled, guarded_slope, kind_of_guard
 from jaxte.frontends.jaxpr.guards.needed import Needs
-from jaxte.frontends.jaxpr.guards.slopes import Guard, Root, guard_of, roots_of
+from jaxte.frontends.jaxpr.guards.slopes import (
+    Guard,
+    Root,
+    filled,
+    guard_of,
+    guarded_slope,
+    kind_of_guard,
+    roots_of,
+)
 from jaxte.frontends.jaxpr.guards.told import leaves_no_nan
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.graphs import filled_in, ordered

@@ -127,3 +127,11 @@ def _access(eqn: Any, array: Any, atoms: Any, sizes: Any, counters: Counters, cl
             return None
         starts.append(moved)
     return Access(eqn, array, tuple(starts), tuple(atoms), tuple(map(int, sizes)))
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """What a row is made of in the dimensions that are not counted: in each the first position, as of the access ``of``, and the size."""
+
+    starts: tuple[Position, ...]
+    sizes: tuple[int, ...]

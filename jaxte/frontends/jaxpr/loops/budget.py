@@ -18,7 +18,7 @@ from jaxte.frontends.jaxpr.loops.kept import Kept
 from jaxte.frontends.jaxpr.loops.kept_rules import kept_scan
 from jaxte.frontends.jaxpr.loops.until import Until, until
 from jaxte.lang.limits import AGAIN
-from jaxte.lower.arrays.binomial import computed_again
+from jaxte.lower.recurrences.replays import computed_again
 
 
 def within(closed: Any, budget: int) -> Instead | None:

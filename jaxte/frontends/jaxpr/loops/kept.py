@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxte.bridge.jaxprs import scan_counts
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lower.arrays.binomial import restarts
+from jaxte.lower.recurrences.replays import restarts
 
 Arrays = Sequence[Any]
 KEPT_SCAN = "kept_scan"

@@ -16,6 +16,7 @@ from jax import lax
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
+from jaxte.bridge.primitive.primitive import still
 from jaxte.frontends.jaxpr.loops.kept import KEPT_SCAN, Arrays, Kept, Slope, loop
 from jaxte.lang.dtypes import is_inexact
 
@@ -70,11 +71,6 @@ def _loop_jvp(primals: Arrays, tangents: Arrays, **params: Any) -> tuple[list[An
     results = made[: own.carried + own.rows]
     moved = [next(found) if is_inexact(str(r.dtype)) else still(r) for r in results]
     return made, [*moved, *map(still, kept)]
-
-
-def still(result: Any) -> Any:
-    """The tangent of what does not move."""
-    return ad.Zero(jax.typeof(result).to_tangent_aval())
 
 
 def register_slope(primitive: Primitive) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jax.extend.core import Literal
 
-from jaxte.frontends.jaxpr.loops.accesses import Access, read_of, write_of
+from jaxte.frontends.jaxpr.loops.accesses import Access, Box, read_of, write_of
 from jaxte.frontends.jaxpr.loops.counters import Counters, Numbers, Position
 from jaxte.frontends.jaxpr.loops.masks import Masks
 from jaxte.lang.limits import CASES, FEW, LARGE_TABLE, MOST_PARTS
@@ -18,14 +18,6 @@ from jaxte.lang.limits import CASES, FEW, LARGE_TABLE, MOST_PARTS
 
 class Unclear(Exception):
     """Why an array stays one that the loop hands on."""
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """What a row is made of in the dimensions that are not counted: in each the first position, as of the access ``of``, and the size."""
-
-    starts: tuple[Position, ...]
-    sizes: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,9 @@ from jax import lax
 from jax.extend.core import Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching
 
+from jaxte.bridge.primitive.primitive import still
 from jaxte.frontends.jaxpr.loops.kept import put
-from jaxte.frontends.jaxpr.loops.kept_rules import register, register_slope, still
+from jaxte.frontends.jaxpr.loops.kept_rules import register, register_slope
 from jaxte.lang.dtypes import is_inexact
 
 Arrays = Sequence[Any]

@@ -41,7 +41,8 @@ from jaxte.frontends.jaxpr.narrow.pairs import (
 )
 from jaxte.frontends.jaxpr.narrow.rows import work
 from jaxte.lang.limits import HALVED, WORTH_MULTIPLYING
-from jaxte.lower.cost.platforms import CPU, Platform
+from jaxte.lower.cost.platform import Platform
+from jaxte.lower.cost.platforms import CPU
 
 _LEAST_SAVED = 0.05  # of all operations
 

@@ -14,19 +14,9 @@ import jax
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
-from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, known_array, slot_of
-from jaxte.frontends.jaxpr.narrow.rows import (
-    ROWS,
-    Box,
-    is_whole,
-    narrows,
-    same,
-    shape_of,
-    taken,
-    united,
-    whole,
-    work,
-)
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of, slots_of
+from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, same, shape_of, taken, united, whole
+from jaxte.frontends.jaxpr.narrow.rows import ROWS, narrows, work
 from jaxte.frontends.jaxpr.taken import calls_itself, tangent_jaxpr
 from jaxte.lang.limits import LARGE_RESULT, MARGIN, NESTED
 
@@ -192,10 +182,7 @@ class _Part:
 
     def __init__(self, closed: Any, box: Box, result: int = 0) -> None:
         jaxpr = closed.jaxpr
-        slots = {v: Slot(v.aval) for v in jaxpr.invars}
-        slots |= {
-            v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
-        }
+        slots = slots_of(closed)
         self.steps: list[Step] = [s for _, found in flat(jaxpr.eqns, slots) for s in found]
         self.result = slot_of(jaxpr.outvars[result], slots)
         self.inputs = [slots[v] for v in jaxpr.invars]

@@ -33,9 +33,9 @@ from jaxte.frontends.jaxpr.values.value import Kind, Value, axes_of, defined, of
 from jaxte.lang.dtypes import DTYPES, is_float
 from jaxte.lang.expr import Const, Expr, Read
 from jaxte.lang.limits import MOST_PARTS, MOST_TERMS, PLACES
-from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.inputs import Placeholder, placeholder
 from jaxte.tensors.shapes import MAX_EXTENT
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 _ = rules  # fills the table
 

@@ -20,7 +20,7 @@ from jaxte.frontends.jaxpr.equations.stands import opened
 from jaxte.frontends.jaxpr.equations.steps import grouped
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.limits import FEW_POSITIONS, MARGIN, MOST_KEPT
-from jaxte.lower.cost.platforms import Rates
+from jaxte.lower.cost.platform import Rates
 
 _PRODUCT = "dot_general"
 
@@ -103,9 +103,8 @@ class _Split:
         recurrent = any(
             e.primitive.name == _PRODUCT and sorted(map(self._level, e.invars)) == [0, 2] for e in self.eqns
         )
-        if not sites and (
-            recurrent or not ahead
-        ):  # of a recurrence whose rows are many, products ahead gain nothing either
+        # of a recurrence whose rows are many, products ahead gain nothing either
+        if not sites and (recurrent or not ahead):
             return None
         own = {id(e): e for s in sites for e in (*s.products, *s.sums)}
         weights = dict.fromkeys(w for s in sites for w in (*map(self._weight, s.products), *s.added))

@@ -24,9 +24,9 @@ from jaxte.frontends.jaxpr.equations.steps import (
     Slot,
     Step,
     flat,
-    known_array,
     needed,
     slot_of,
+    slots_of,
 )
 from jaxte.frontends.jaxpr.equations.table import Unraised
 from jaxte.frontends.jaxpr.plan.neighbours import is_shifted
@@ -34,9 +34,9 @@ from jaxte.frontends.jaxpr.taken import bound_call, calls_itself, rule_of
 from jaxte.frontends.jaxpr.values.value import Kind, Value, of_tensor
 from jaxte.lang.expr import Axis
 from jaxte.lang.graphs import among
-from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.inputs import Placeholder, placeholder
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Placeholder, Tensor
+from jaxte.tensors.tensor import Tensor
 
 
 class Raises(Protocol):
@@ -200,10 +200,7 @@ class _Call:
         self, closed: Any, results: Sequence[int], operands: Sequence[Value], out: Value | None, later: bool
     ) -> list[Value]:
         jaxpr = closed.jaxpr
-        slots = {v: Slot(v.aval) for v in jaxpr.invars}
-        slots |= {
-            v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)
-        }
+        slots = slots_of(closed)
         given = {slots[v]: x for v, x in zip(jaxpr.invars, operands, strict=True)}
         own = self.raiser.inside(given, True, later)
         steps = [s for _, found in flat(jaxpr.eqns, slots, self.step.label) for s in found]

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from jax.extend.core import ClosedJaxpr, Literal, Var
-from jax.tree_util import tree_structure
+from jax.extend.core import ClosedJaxpr
 
 from jaxte.bridge.calls.options import NO_OPTIONS
-from jaxte.bridge.calls.outputs import Outputs
-from jaxte.bridge.compiled.compile import Compiled, compiled
 from jaxte.bridge.jaxprs import GROUPS, REMATS, scan_counts
 from jaxte.bridge.primitive.lazy import BUILDING
-from jaxte.derivatives.overrides import reached_with_derivatives
 from jaxte.frontends.jaxpr.equations.stands import Instead
-from jaxte.frontends.jaxpr.equations.steps import Refused, Slot, Step, flat, has_symbols, known_array
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, has_symbols, slots_of
 from jaxte.frontends.jaxpr.guards.rewrite import guarded
 from jaxte.frontends.jaxpr.loops.budget import within
 from jaxte.frontends.jaxpr.loops.rewrite import counted_loops
@@ -25,27 +20,18 @@ from jaxte.frontends.jaxpr.narrow.bands import banded
 from jaxte.frontends.jaxpr.narrow.pairs import NOTHING_GIVEN, Given, Known, given_to, given_to_body
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.narrow.sliced import sliced
-from jaxte.frontends.jaxpr.plan.alike import Alike, signature_of
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
-from jaxte.frontends.jaxpr.plan.build import Builder
-from jaxte.frontends.jaxpr.plan.items import Inner, Place, Plan, Ref, Region, ordered
+from jaxte.frontends.jaxpr.plan.items import Inner, Place, Plan, Region, ordered
 from jaxte.frontends.jaxpr.plan.loops import loop_of
-from jaxte.frontends.jaxpr.plan.moving import LOOPS, Wanted, moving, still, wanted_of_bodies
+from jaxte.frontends.jaxpr.plan.moving import LOOPS, Wanted, moving, wanted_of_bodies
+from jaxte.frontends.jaxpr.plan.region_code import Alike, Refusal, places_of, refs, region_of, results_of
 from jaxte.frontends.jaxpr.plan.regions import GAINING, Choice, Equation, Fate, cut, equations
 from jaxte.frontends.jaxpr.plan.tables import tables
 from jaxte.frontends.jaxpr.taken import Raising
-from jaxte.lang.errors import JaxteError
 from jaxte.lang.limits import CASES
-from jaxte.tensors.tensor import Placeholder, Tensor
 
 # constructs that are kept around bodies that are raised, and the parameter that holds these
-BODIES = {
-    **dict.fromkeys(LOOPS, "jaxpr"),
-    "cond": "branches",
-    "shard_map": "jaxpr",
-    **REMATS,
-    **GROUPS,
-}
+BODIES = {**dict.fromkeys(LOOPS, "jaxpr"), "cond": "branches", "shard_map": "jaxpr", **REMATS, **GROUPS}
 WITH_RULE = "custom_vjp_call"
 
 
@@ -123,15 +109,17 @@ class Planner:
         if all(e.fate not in GAINING for e in listed):
             items = list(ordered(listed, (), inner, numbers, tabled))
             return Plan(items, _kept(listed, ()), instead=instead)
-        places = _places(slots, _refs(jaxpr), moves)
+        places = places_of(slots, refs(jaxpr), moves)
         while True:
             # of what nothing reads there is no code
-            groups = [g for g in cut(listed, self.choice, looped) if _results(g, {e.index for e in g}, jaxpr)]
+            groups = [
+                g for g in cut(listed, self.choice, looped) if results_of(g, {e.index for e in g}, jaxpr)
+            ]
             regions, refusals = [], []
             for n, group in enumerate(groups):
                 try:
-                    regions.append(_region(number, group, jaxpr, slots, places, n, self._alike))
-                except _Refusal as refusal:  # of all groups before they are cut anew
+                    regions.append(region_of(number, group, jaxpr, slots, places, n, self._alike))
+                except Refusal as refusal:  # of all groups before they are cut anew
                     refusals.append(refusal)
             if not refusals:
                 break
@@ -185,13 +173,7 @@ class Planner:
         return instead, closed, slots, found
 
     def _bodies(
-        self,
-        entry: Equation,
-        number: int,
-        moves: set[Any] | None,
-        divided: bool,
-        looped: bool,
-        known: Known,
+        self, entry: Equation, number: int, moves: set[Any] | None, divided: bool, looped: bool, known: Known
     ) -> Inner | None:
         """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
         if entry.eqn.effects or entry.fate is Fate.KNOWN:
@@ -237,10 +219,8 @@ Read = tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]
 
 def steps_of(closed: Any, given: Given = NOTHING_GIVEN) -> Read:
     """The arrays of a jaxpr, and its equations with the steps that they are made of; some arguments may be ``given``."""
-    jaxpr = closed.jaxpr
-    slots = {v: Slot(v.aval, known_array(given.get(n))) for n, v in enumerate(jaxpr.invars)}
-    slots |= {v: Slot(v.aval, known_array(c)) for v, c in zip(jaxpr.constvars, closed.consts, strict=True)}
-    return slots, list(flat(jaxpr.eqns, slots))
+    slots = slots_of(closed, given)
+    return slots, list(flat(closed.jaxpr.eqns, slots))
 
 
 def _kept(listed: Sequence[Equation], regions: Sequence[Region]) -> list[Equation]:
@@ -266,142 +246,3 @@ def bodies_of(eqn: Any) -> list[Any]:
     found = eqn.params[BODIES[eqn.primitive.name]]
     listed = found if isinstance(found, (tuple, list)) else [found]
     return [b if hasattr(b, "consts") else ClosedJaxpr(b, ()) for b in listed]
-
-
-@dataclass
-class _Refusal(Exception):
-    entries: Sequence[Equation]
-    reason: str
-
-
-def _refs(jaxpr: Any) -> dict[Any, Ref]:
-    found = {v: Ref("in", n) for n, v in enumerate(jaxpr.invars)}
-    found |= {v: Ref("const", n) for n, v in enumerate(jaxpr.constvars)}
-    for number, eqn in enumerate(jaxpr.eqns):
-        found |= {v: Ref("out", number, n) for n, v in enumerate(eqn.outvars)}
-    return found
-
-
-@dataclass(frozen=True)
-class _Places:
-    """Where the arrays of a jaxpr come from, by variable and by what they hold, and which of them a derivative moves (None for all)."""
-
-    of_variables: dict[Any, Ref]
-    of_slots: dict[Slot, Ref]
-    moving: frozenset[Slot] | None = None
-
-
-def _places(slots: dict[Any, Slot], refs: dict[Any, Ref], moves: set[Any] | None) -> _Places:
-    found: dict[Slot, Ref] = {}
-    for v, slot in slots.items():
-        found.setdefault(
-            slot, refs[v]
-        )  # where it was first: a call that returns its argument makes no other array
-    return _Places(refs, found, None if moves is None else frozenset(slots[v] for v in moves))
-
-
-def _region(
-    place: int,
-    group: Sequence[Equation],
-    jaxpr: Any,
-    slots: dict[Any, Slot],
-    places: _Places,
-    number: int,
-    alike: Alike,
-) -> Region:
-    """The tensors of a group and their code."""
-    steps = [step for entry in group for step in (*entry.again, *entry.steps)]
-    members = {e.index for e in group}
-    results = _results(group, members, jaxpr)
-    label = next((e.steps[0].label for e in group if e.fate in GAINING), "region")
-    try:
-        code, read = _code(f"{label}_{number}", steps, [slots[v] for v in results], alike)
-        flat = still(steps, [slots[v] for v in results], read)
-        given = code.graph.differentiable
-        perturbed = (
-            n for n in given if n not in flat and (places.moving is None or read[n] in places.moving)
-        )
-        code.graph.prepare(tuple(perturbed))  # now, so that what cannot be is kept
-    except Refused as refused:
-        raise _Refusal(_refused_alike(group, refused) or [group[0]], refused.reason) from None
-    except JaxteError as error:
-        raise _Refusal(group, str(error)) from error
-    # what is known goes in as numbers: XLA would compute exp(...) of positions again for each element that it is fused with
-    refs = places.of_slots | _as_read(group, slots, places)
-    inputs = tuple(
-        refs[s] if s.known is None or (s.origin is None and s in places.of_slots) else s.known for s in read
-    )
-    return Region(
-        place,
-        tuple(sorted(members)),
-        inputs,
-        tuple(places.of_variables[v] for v in results),
-        code,
-        tuple(group),
-        flat,
-    )
-
-
-def _refused_alike(group: Sequence[Equation], refused: Refused) -> list[Equation]:
-    """The equations with the step that was refused, and those with steps of its kind that are refused by themselves: found one after the other,
-    each would take the regions to be cut and built once more.
-    """
-
-    def is_refused(step: Step) -> bool:
-        if step is refused.step or step.name != refused.step.name or step.is_known:
-            return step is refused.step
-        try:
-            Builder().run([step], step.outputs)
-        except Refused as own:
-            return own.reason == refused.reason
-        return False
-
-    return [e for e in group if any(map(is_refused, e.steps))]
-
-
-def _as_read(group: Sequence[Equation], slots: dict[Any, Slot], places: _Places) -> dict[Slot, Ref]:
-    """The arrays that a group reads, by the variables by which it does: those that other regions make for it.
-
-    An array has several where a call returns its argument.
-    """
-    made = {v for e in group for v in e.eqn.outvars}
-    read = (v for e in group for v in e.eqn.invars if not isinstance(v, Literal) and v not in made)
-    return {slots[v]: places.of_variables[v] for v in read}
-
-
-def _code(
-    name: str, steps: Sequence[Step], results: Sequence[Slot], alike: Alike
-) -> tuple[Compiled, Sequence[Slot]]:
-    """The code of ``steps``, or that of equal ones, and the arrays that it takes."""
-    own = signature_of(steps, results)
-    known = alike.code(own)
-    if known is not None:
-        return known
-    builder = Builder()
-    tensors = builder.run(steps, results)
-    tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
-    read = _read(builder, tensors)
-    code = compiled(name, tuple(read.values()), Outputs(tuple(tensors), tree, len(tensors)))
-    alike.keep(own, code, list(read))
-    return code, list(read)
-
-
-def _read(builder: Builder, tensors: Sequence[Tensor]) -> dict[Slot, Placeholder]:
-    """What is read of the arrays from outside, by values or by derivatives: a matrix that chooses elements is not."""
-    reached = set(reached_with_derivatives(tensors))
-    return {slot: own for slot, own in builder.placeholders.items() if own in reached}
-
-
-def _results(group: Sequence[Equation], members: set[int], jaxpr: Any) -> list[Var]:
-    """The variables of a group that are read outside of it."""
-    returned = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
-    found = []
-    for entry in group:
-        for var in entry.eqn.outvars:
-            outside = any(
-                r.index not in members and r.fate is not Fate.KNOWN and var in r.eqn.invars
-                for r in entry.readers
-            )
-            if outside or var in returned:
-                found.append(var)
-    return found

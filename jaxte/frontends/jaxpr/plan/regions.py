@@ -22,14 +22,11 @@ from jaxte.frontends.jaxpr.gains.matrices import (
     squared,
     summed_product,
 )
-from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, is_pairwise
-from jaxte.frontends.jaxpr.gains.wide_rows import gain_of_wide_rows
+from jaxte.frontends.jaxpr.gains.sums import chooses_of_many, gain_of_wide_rows, is_pairwise
 from jaxte.frontends.jaxpr.gains.worth import worth
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 
 SYMBOLS = "an array has a size that is a symbol of jax.export: what raising gains is compared in numbers"
-
-
 ASKED_FOR = "asked for"
 
 

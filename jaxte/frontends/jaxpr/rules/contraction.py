@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
-from jaxte.frontends.jaxpr.gains.known_matrices import (
+from jaxte.frontends.jaxpr.gains.parts import (
     Band,
     Selection,
     along_rows,

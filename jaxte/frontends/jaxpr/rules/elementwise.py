@@ -65,10 +65,8 @@ _SAME = {
     "ge": "greater_equal",
 }
 _LOGIC = {"and": (ops.AND, ops.BIT_AND), "or": (ops.OR, ops.BIT_OR), "xor": (ops.NOT_EQUAL, ops.BIT_XOR)}
-_FLOATS_ONLY = frozenset(
-    {"sign", "square", "pow", "abs"}
-)  # whose integer forms wrap or round in their own ways
-
+# whose integer forms wrap or round in their own ways
+_FLOATS_ONLY = frozenset({"sign", "square", "pow", "abs"})
 
 # primitives that JAX has from 0.11 on
 _COMPOSED: Mapping[str, Callable[[Expr], Expr]] = {

@@ -11,7 +11,8 @@ from jaxte.lang import operators as ops
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Expr, Read, as_expr, call
 from jaxte.lang.walk import depends_on
-from jaxte.sets.affine import Linear, from_linear, linear
+from jaxte.sets.affine import from_linear, linear
+from jaxte.sets.linear import Linear
 
 
 def joined(parts: Sequence[Value], axis: int, i: Sequence[Any]) -> Expr:

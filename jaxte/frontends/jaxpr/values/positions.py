@@ -19,8 +19,9 @@ from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Expr, Read, Reduce, as_expr
 from jaxte.lang.limits import TABLE
 from jaxte.lang.operators import COMPARISONS, MAXIMUM, MINIMUM
 from jaxte.lang.walk import postorder
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.intervals import decide, reach
+from jaxte.sets.linear import Linear
 
 
 def quotient(index: Expr, divisor: int) -> Expr:

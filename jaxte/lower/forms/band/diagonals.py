@@ -42,7 +42,7 @@ from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Pad, Range, Reshape
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lines import identifier
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.work import Work, long_text
 from jaxte.lower.forms.band.spec import COLUMN, DIAGONAL, ROW, SCORES, TRANSPOSED, BandSpec, Dims, Part
 from jaxte.lower.forms.band.write_blocks import Assign

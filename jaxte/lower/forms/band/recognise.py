@@ -204,9 +204,8 @@ def _specification(
     for dims, needed in zip((first, second), _NEEDED[found[0].kind], strict=True):
         for number in range(len(bands)):
             own = [role.role for role in dims.roles if isinstance(role, Part) and role.band == number]
-            if len(own) > 2 or not needed.issubset(
-                own
-            ):  # two of them are positions in a band, and tell the third
+            # two of them are positions in a band, and tell the third
+            if len(own) > 2 or not needed.issubset(own):
                 return Refusal("an operand depends on other parts of a band than the products by blocks read")
     out = tuple(parts.get(a, a) for a in axes)
     return BandSpec(found[0].kind, tuple(bands), first, second, out, finish)

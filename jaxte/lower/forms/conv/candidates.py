@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
-from math import prod
 
-from jaxte.lang import dtypes
-from jaxte.lang.expr import ONE, ZERO, Axis, Const
-from jaxte.lang.limits import MOST_DIAGONALS
-from jaxte.lower.arrays.counts import features, flops, in_turns, window
-from jaxte.lower.arrays.counts import points as points_of_loop
+from jaxte.lang.expr import ONE, ZERO, Const
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.products import Convolution
 from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Dry, Refusal, on_names
 from jaxte.lower.cost.general import times_of_channels
-from jaxte.lower.cost.platforms import DenseGroups, Platform
-from jaxte.lower.cost.work import Work, points
-from jaxte.lower.forms.conv.folded import RANK, Fold, folded_source, folds_of, groups_of, groups_source
+from jaxte.lower.cost.platform import Platform
+from jaxte.lower.cost.work import Work
+from jaxte.lower.forms.conv.folded import RANK, folded_source, folds_of, groups_of, groups_source
 from jaxte.lower.forms.conv.lines.candidates import fourier_candidates, toeplitz_candidates
-from jaxte.lower.forms.conv.one_pass import TapSumsSpec, recognise_tap_sums, tap_sums_source
+from jaxte.lower.forms.conv.one_pass import recognise_tap_sums, tap_sums_source
 from jaxte.lower.forms.conv.one_product import (
     RowProducts,
     recognise_two_stacks,
@@ -42,96 +36,15 @@ from jaxte.lower.forms.conv.per_image import (
 )
 from jaxte.lower.forms.conv.recognise import Matched
 from jaxte.lower.forms.conv.spec import ConvolutionSpec, specify
-from jaxte.lower.forms.conv.write import (
-    Classes,
-    classes_source,
-    convolution_source,
-    dimension,
-    residue_classes,
+from jaxte.lower.forms.conv.work import (
+    classes_work,
+    convolutions_work,
+    folded_copies,
+    groups_copies,
+    kernel_extents,
+    tap_sums_work,
 )
-from jaxte.sets.intervals import extent_of
-
-
-def convolutions_work(roots: Iterable[Node], facts: Platform) -> Work:
-    """The work of all convolutions below ``roots``."""
-    total = Work()
-    for node, times in in_turns(*roots):
-        if isinstance(node, Convolution):
-            total += convolution_work(node, facts) * times
-    return total
-
-
-def convolution_work(node: Convolution, facts: Platform) -> Work:
-    """The multiplications of every output with the kernel's window and input features of one group.
-
-    In two dimensions, what a kernel meets is copied into the rows of a matrix first, once for each tap, the zeros of a dilated
-    operand with it; no multiplication is done for them, and they matter less where there are few output features to multiply with.
-    The rate is that of one core. Output features are all that cores share.
-    """
-    return _multiplied(node, facts) + Work(kernel=_started(node, facts))
-
-
-def _started(node: Convolution, facts: Platform) -> float:
-    """The kernels that a convolution takes as long as, beyond its multiplications: libraries have no algorithm for a long kernel that is
-    in groups or moves by more than one, and take its positions one after the other."""
-    letters = window(node)
-    positions = prod(extent_of(e) for letter, e in letters.items() if letter != "I")
-    ordinary = (node.by_batch or extent_of(node.groups) == 1) and all(s == 1 for s in node.strides)
-    # Positions of a kernel.
-    return facts.convolution_call + (
-        0 if ordinary or positions <= MOST_DIAGONALS else positions / facts.kernel_positions
-    )
-
-
-def _multiplied(node: Convolution, facts: Platform) -> Work:
-    met, counted = 2.0 * points_of_loop(node, extent_of), flops(node, extent_of)
-    own, out = {letter: extent_of(e) for letter, e in window(node).items()}, extent_of(features(node))
-    groups = extent_of(node.groups)
-    if facts.groups_as_dense and groups > 1 and groups == out and (own["I"] == 1 or node.by_batch):
-        return _of_channels(node, met, out, facts.groups_as_dense, facts.lanes)
-    # of several features of a group, over more than a short kernel of one: a product of matrices for each group
-    summed = out > groups and (
-        own["I"] > 1 or (prod(own.values()) > MOST_DIAGONALS and facts.groups_by_library)
-    )
-    if (groups > 1 and (facts.groups_in_loops or not summed)) or own["I"] == 1 == out:
-        return Work(grouped_convolution=counted)
-    if not dtypes.is_inexact(node.lhs.dtype):  # no library has convolutions of integers
-        return Work(grouped_convolution=met)
-    few = max(1.0, facts.lanes * groups / out)
-    if len(node.strides) > RANK:  # a plain loop, which multiplies with the zeros too
-        return Work(volume_convolution=met * few)
-    few = 1.0 if _is_vector(own, out, facts) else few
-    width = dtypes.width("float32")
-    copied, between = (n / 2 / out * width for n in (counted, met - counted))
-    several = out > facts.features_alone and out * prod(own.values()) >= facts.kernel_shared
-    cores = facts.cores if several else 1
-    return Work(convolution=counted * few / cores, stream=copied + between / few**2)
-
-
-def _is_vector(own: dict[str, int], out: int, facts: Platform) -> bool:
-    """Whether a kernel is a vector, by which the matrix of what it meets is multiplied: of one output feature, and of no more features of the input
-    than the algorithm has lanes, beyond which XLA on the CPU takes another one (16 features: 10 to 15e9 operations a second, 17: 0.6e9)."""
-    return facts.convolves_alone and out == 1 and own["I"] <= facts.lanes
-
-
-def _of_channels(node: Convolution, met: float, out: int, dense: DenseGroups, lanes: int) -> Work:
-    """The multiplications with all features of each register, and copies of what is read and written, padded to registers.
-
-    Parts of the rows stand in place of a batch that does not fill a register, for which more is copied.
-    """
-    padded = -(-out // lanes) * lanes
-    everywhere = met / 2 / out * padded
-    lhs, rhs = (
-        dtypes.width("float32") * prod(map(extent_of, operand.shape)) / out * padded
-        for operand in (node.lhs, node.rhs)
-    )
-    batch = extent_of(node.lhs.shape[node.dimensions[0].index("C" if node.by_batch else "N")])
-    if node.by_batch:
-        copies = dense.copies_of_few if 1 < batch < dense.batch else dense.copies_of_filter
-        return Work(convolution=everywhere * lanes / dense.of_filter, stream=copies * (lhs + rhs))
-    copies = dense.copies_of_few if batch < dense.batch else dense.copies
-    return Work(convolution=everywhere * lanes / dense.products, stream=copies * max(lhs, rhs))
-
+from jaxte.lower.forms.conv.write import classes_source, convolution_source, dimension, residue_classes
 
 CONVOLUTION = "convolution"
 PER_GROUP = "convolution per group"
@@ -151,9 +64,8 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
     axes, node, facts = wanted.axes, wanted.node, body.policy.facts
     spec = specify(found.match, axes, node.dtype, found.outer, found.guards)
     if any(extent is ZERO for operand in spec.operands for extent in operand.shape):
-        body.report.refuse(
-            "convolution", "nothing is read of an operand"
-        )  # and XLA takes no window of no element
+        # and XLA takes no window of no element
+        body.report.refuse("convolution", "nothing is read of an operand")
         return
 
     def own(form: str, work: Work, source: Callable[[list[Node]], Node]) -> Candidate:
@@ -205,7 +117,7 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
 def _is_of_filter(spec: ConvolutionSpec, facts: Platform) -> bool:
     """Whether it is the gradient of a filter in groups, of several features but where one is as good: the kernel, what flows back, is larger than the
     result in each dimension."""
-    alone = 1 if facts.groups_as_dense else _window(spec)["O"]
+    alone = 1 if facts.groups_as_dense else kernel_extents(spec)["O"]
     if not isinstance(spec.groups, Const) or int(spec.groups) in (1, alone):
         return False
     dims = [dimension(spec, n) for n in range(len(spec.strides))]
@@ -253,68 +165,3 @@ def _images(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candi
         return images_source(spec, image, function, operands)
 
     yield way(body, wanted, IMAGES, work, spec.operands, source, caution)
-
-
-def folded_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], folds: Sequence[Fold]) -> Work:
-    """Each operand that is laid out is read and written, and the result once more for its order."""
-    width = dtypes.width("float32")
-    laid_out = [width * prod(map(extent_of, fold.spec.lhs_shape or ())) for fold in folds]
-    moved = points(axes) + prod(map(extent_of, spec.shapes[1]))
-    return Work(
-        stream=2.0 * (sum(laid_out) + width * moved), kernel=4 * len(folds), temporaries=max(laid_out)
-    )
-
-
-def classes_work(
-    spec: ConvolutionSpec, axes: tuple[Axis, ...], classes: tuple[Classes, ...], facts: Platform
-) -> Work:
-    """The same multiplications without the zeros, and one more copy of the result.
-
-    Not counted from the nodes: the windows of a class are a turn of a loop, whose padding is known in that turn only.
-    """
-    window = _window(spec)
-    flops = 2.0 * points(axes) * prod(window.values()) / window["O"] / prod(spec.lhs_dilation)
-    calls = prod(len(own.classes) for own in classes)
-    copies = Work(stream=8.0 * points(axes), kernel=facts.call * calls)
-    if extent_of(spec.groups) > 1 or window["I"] == 1 == window["O"]:
-        return copies + Work(grouped_convolution=flops)
-    few = max(1.0, facts.lanes / window["O"])
-    if len(spec.strides) > RANK:
-        return copies + Work(volume_convolution=flops * few)
-    copied = flops / 2 / window["O"] * dtypes.width("float32")
-    return copies + Work(convolution=flops * few / _cores(window, facts), stream=copied)
-
-
-def groups_copies(spec: ConvolutionSpec, axes: tuple[Axis, ...], groups: int) -> Work:
-    """Slices of the operands, and one more copy of the result, beside the dense convolutions."""
-    copies = 8.0 * (points(axes) + prod(map(extent_of, spec.shapes[0])))
-    return Work(stream=copies, kernel=groups + 1)
-
-
-def _cores(window: dict[str, int], facts: Platform) -> int:
-    """How many cores a convolution of two dimensions has."""
-    several = window["O"] > facts.features_alone and prod(window.values()) >= facts.kernel_shared
-    return facts.cores if several else 1
-
-
-def _window(spec: ConvolutionSpec) -> dict[str, int]:
-    """The extents of the kernel by letter."""
-    shape = spec.shapes[1]
-    return {letter: extent_of(e) for letter, e in zip(spec.dimension_numbers[1], shape, strict=True)}
-
-
-def tap_sums_work(spec: TapSumsSpec, times: float) -> Work:
-    """Every product, added on its own: the order of a sum is kept, so that nothing is done in vectors.
-
-    Stated: a product takes two and a half times as long as one that is added in vectors (measured), or ``times`` as long as that. What is summed
-    at the end is written first.
-    """
-    extents = [extent_of(e) for e in spec.rhs.shape]
-    size = prod(extents)
-    left = 8.0 * spec.sums * size / prod(extents[n] for n in spec.in_pass)
-    own = Work(
-        tap=2.5 * times * size * spec.sums, stream=8.0 * prod(map(extent_of, spec.lhs.shape)), kernel=3
-    )
-    if spec.is_turned:
-        own += Work(stream=16.0 * size, kernel=2)
-    return own + Work(stream=2 * left, temporaries=left)

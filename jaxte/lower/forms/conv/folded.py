@@ -191,9 +191,8 @@ def _laid_out(spec: ConvolutionSpec, fold: Fold, lhs: Node, step: Assign) -> Nod
         part = apply_steps(lhs, [Index((*(ALL,) * at, moving(move * turns.axis, reach, pace)))])
         lhs = named = step(Stacked((Each(part, (turns,)),), at), target)
         target = named.identifier
-        place = {
-            d: n + (n > at) for d, n in place.items()
-        }  # the slices come before what is left of the dimension
+        # the slices come before what is left of the dimension
+        place = {d: n + (n > at) for d, n in place.items()}
         with_them = {"C": at, "N": at + 1} if by_tap else {"N": at, "C": at + 1}
     order = [
         p

@@ -32,10 +32,10 @@ from jaxte.lower.arrays.views import ALL, Entry, Index, Pad, Spread
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Array, Finish, OfTwo, Refusal, array
+from jaxte.lower.cost.work import points
 from jaxte.lower.forms.conv.spec import Match, Window, exchanged, finishing, operand_body
 from jaxte.lower.forms.conv.write import rearranged
 from jaxte.sets.affine import normal
-from jaxte.sets.intervals import extent_of
 
 NONE = (ZERO, ZERO)
 
@@ -142,7 +142,7 @@ def recognise_tap_sums(
 
 def _has_channels_last(match: Match, groups: Sequence[Axis]) -> bool:
     """Whether both operands have the grouped axes behind their positions, and there are enough of them for vectors."""
-    if prod(extent_of(a.extent) for a in groups) < VECTOR:
+    if points(groups) < VECTOR:
         return False
     moving = [a for s in match.spatial for a in (s.t, s.z) if a is not None]
     for operand in (match.lhs, match.rhs):

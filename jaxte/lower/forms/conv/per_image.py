@@ -31,7 +31,7 @@ from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.lettered_array import moving
 from jaxte.lower.code.spec import Refusal, on_names
 from jaxte.lower.code.vocabulary import Function, Statement
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.forms.conv.write import Dimension, dimension, finished_source, rearranged

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
-from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const, Expr, as_expr, cast
 from jaxte.lang.limits import VECTOR
 from jaxte.lang.walk import free_axes
 from jaxte.lower.code.spec import Array, Finish, OfTwo, array
+from jaxte.lower.cost.work import points
 from jaxte.lower.match.affine_relation import Relation
 from jaxte.lower.match.index_terms import Form, rewrite_forms, with_normal_indices
 from jaxte.lower.match.two_operands import Layout, Operand, lay_out, role, size_of
@@ -164,17 +164,13 @@ def _is_kernel(match: Match) -> bool:
             sizes[n] *= extent_of(extents.size)
     if 2 * min(sizes) > max(sizes):
         # More features of a kernel fill a register of the CPU.
-        features = [min(_points(match.with_role(own)), VECTOR) for own in ("batch", "feature")]
+        features = [min(points(match.with_role(own)), VECTOR) for own in ("batch", "feature")]
         if 1 < min(features) != max(features):  # one line alone is laid out as a matrix that repeats it
             return features[0] > features[1]
         own, other = _reversals(match), _reversals(exchanged(match))
         if own != other:
             return own > other
     return sizes[0] < sizes[1]
-
-
-def _points(axes: Sequence[Axis]) -> int:
-    return prod(extent_of(a.extent) for a in axes)
 
 
 def _reversals(match: Match) -> int:

@@ -61,9 +61,8 @@ def call_source(
 ) -> Node:
     """The convolution alone, with other zeros around its dimensions if they are given."""
     letters, kernel = spatial_letters(spec), spec.dimension_numbers[1]
-    order = sorted(
-        range(len(letters)), key=lambda n: kernel.index(letters[n])
-    )  # lax has them as the kernel does
+    # lax has them as the kernel does
+    order = sorted(range(len(letters)), key=lambda n: kernel.index(letters[n]))
 
     def listed(values: Sequence[_T]) -> tuple[_T, ...]:
         return tuple(values[n] for n in order)
@@ -238,9 +237,8 @@ def classes_source(spec: ConvolutionSpec, classes: Sequence[Classes], operands: 
         rhs_dilation=tuple(own.dilation for own in classes),
     )
     result = call_source(dense, (lhs, apply_steps(kernel, [Index(tuple(entries))])), pads)
-    for letter in sorted(
-        loops, key=lambda letter: -out.index(letter)
-    ):  # the last dimension is the innermost list
+    # the last dimension is the innermost list
+    for letter in sorted(loops, key=lambda letter: -out.index(letter)):
         result = Stacked((Each(result, (loops[letter],)),), out.index(letter) + 1)
     return finished_source(spec, _joined(spec, classes, result), operands)
 

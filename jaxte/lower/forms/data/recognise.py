@@ -37,9 +37,10 @@ from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.code.spec import Array, Refusal, array, over_all
 from jaxte.lower.cost.work import points
 from jaxte.lower.forms.data.scatter_spec import Position, ScatterSpec, result_dims
-from jaxte.sets.affine import Linear, from_linear, linear, normal
+from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import difference, linear_or_none
 from jaxte.sets.intervals import at_most, known
+from jaxte.sets.linear import Linear
 from jaxte.tensors.facts import Permutation, Sorted, Unique, values_in
 
 # of the built-in reductions, what ``.at`` calls them

@@ -22,7 +22,7 @@ from jaxte.lang.graphs import identical
 from jaxte.lang.limits import MOST_LARGER, NARROW, SMALLEST, VECTOR
 from jaxte.lang.operators import SELECT
 from jaxte.lower.arrays.data import Call
-from jaxte.lower.arrays.elementwise import Apply, Cast, Full, Kept, Name, Typed
+from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, full_of
 from jaxte.lower.arrays.loops import Item, Scanned, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import OPS, Cumulative, Prefixes, filled, identity_of, node_of
@@ -31,7 +31,7 @@ from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.vocabulary import Function, PrefixFunction, Statement
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.steps import TOGETHER
 from jaxte.lower.cost.work import Work, expensive_calls
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
@@ -255,7 +255,7 @@ def sequential(spec: ScanSpec, scan: Scan, values: Sequence[Node], step: str) ->
     """``lax.scan`` with the function ``step`` along the axis, which is the first one meanwhile."""
     moved = [_moved(value, scan) for value in values]
     starts = tuple(
-        _filled(moved[n].shape[1:], identity_of(spec.reducer, n), spec.arrays[n].dtype)
+        full_of(moved[n].shape[1:], identity_of(spec.reducer, n), spec.arrays[n].dtype)
         for n in carried_values(spec, scan)
     )
     own = moved[spec.position]
@@ -274,10 +274,6 @@ def _moved(value: Node, scan: Scan) -> Node:
 
 def _in_order(node: Node, order: Sequence[int]) -> Node:
     return node if list(order) == sorted(order) else apply_steps(node, [Transpose(tuple(order))])
-
-
-def _filled(shape: tuple[Expr, ...], number: Node, dtype: str) -> Node:
-    return Full(shape, number, dtype) if shape else Typed(number, dtype)
 
 
 # --- the result

@@ -16,19 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jaxte.algebra.product import Factor, summand
-from jaxte.lang.expr import (
-    TRUE,
-    ZERO,
-    Axis,
-    Const,
-    Expr,
-    Reduce,
-    Reducer,
-    call,
-    cast,
-    conjunction,
-    conjuncts,
-)
+from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import MAXIMUM, MINIMUM, SELECT
 from jaxte.lang.text import text
@@ -241,9 +229,8 @@ def _place(pair: Pair, position: int) -> tuple[Scan, Axis] | None:
     if lo is None or hi is None or (isinstance(empty := normal(hi - lo), Const) and int(empty) <= 0):
         return None
     before, behind = normal(lo - first), normal(end - hi)
-    if may_be_negative(
-        normal(hi - lo)
-    ):  # a bound that is further away than there are positions: all are outside
+    # a bound that is further away than there are positions: all are outside
+    if may_be_negative(normal(hi - lo)):
         least = call(MINIMUM, lo, hi)
         if pair.suffix:
             lo, behind = least, behind + least - lo

@@ -15,7 +15,7 @@ from jaxte.lower.body.candidates import Candidate, Search, Wanted, way
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.general import general_work
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.work import Work, expensive_calls, long_text, points
 from jaxte.lower.forms.window.recognise import UnrollSpec, WindowDim, WindowSpec
 from jaxte.lower.forms.window.unrolled import unrolled

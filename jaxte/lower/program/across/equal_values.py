@@ -29,7 +29,7 @@ from jaxte.lower.code.vocabulary import (
     Statement,
     with_sources,
 )
-from jaxte.lower.program.across.idle_pads import named_inside
+from jaxte.lower.program.across.without_copies import named_inside
 
 _NUMBERED = re.compile(r".+_\d+")
 

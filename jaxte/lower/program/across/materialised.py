@@ -10,8 +10,8 @@ from math import prod
 from jaxte.autodiff.terms.shared import Shared
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lang.graphs import among, ordered
-from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, MOST_PARTS, WORTH_A_TENSOR
+from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, WORTH_A_TENSOR
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, reductions, substitute
 from jaxte.lower.cost.general import is_contraction
@@ -26,6 +26,7 @@ from jaxte.lower.program.across.padded_once import (
     paddings,
     shifted_axes,
 )
+from jaxte.lower.program.across.stencils import leads_to_stencils, stencils_behind_cheap_ones
 from jaxte.planning.indices.shared_elements import is_kept
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
@@ -52,11 +53,10 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
             continue
         found.update(t for t in reader.inputs if isinstance(t, Shared))
         padded, shifted, summed = paddings(reader.body), shifted_axes(reader.body), _summed(reader.body)
-        mixed = cache(
-            partial(mixed_axes, reader.body)
-        )  # for a body that reads many tensors, once for all of them
-        if _leads_to_stencils(reader, leads):
-            found |= _stencils_read_by_way_of_cheap_ones(reader) - padded.keys()
+        # for a body that reads many tensors, once for all of them
+        mixed = cache(partial(mixed_axes, reader.body))
+        if leads_to_stencils(reader, leads):
+            found |= stencils_behind_cheap_ones(reader) - padded.keys()
         for tensor, reads in by_tensor(reader.body).items():
             if not isinstance(tensor, Compute):
                 continue
@@ -92,51 +92,6 @@ def _not_cheap(order: Sequence[Tensor], found: Set[Tensor], rows: Set[Tensor]) -
         else:
             taken[tensor] = in_chain
     return frozenset(kept)
-
-
-def _leads_to_stencils(reader: Compute, known: dict[Tensor, bool]) -> bool:
-    """Whether stencils with zeros around what they read are among what ``reader`` reads, by way of cheap ones too; most programs have none.
-
-    Args:
-        known: of tensors that were asked of before, whether they are such stencils or lead to one.
-    """
-
-    def below(tensor: Tensor) -> tuple[Tensor, ...]:
-        return () if tensor in known or not isinstance(tensor, Compute) else _read_if_cheap(tensor)
-
-    for tensor in ordered(reader.inputs, below):
-        if tensor not in known:
-            is_stencil = isinstance(tensor, Compute) and _is_stencil(tensor)
-            known[tensor] = is_stencil or any(known[t] for t in below(tensor))
-    return any(known[t] for t in reader.inputs)
-
-
-def _read_if_cheap(tensor: Compute) -> tuple[Tensor, ...]:
-    return tensor.inputs if is_cheap(tensor.body) else ()
-
-
-def _is_stencil(tensor: Compute) -> bool:
-    """Whether ``tensor`` takes more than a few operations on what is read with zeros around it."""
-    return not is_cheap(tensor.body) and bool(paddings(tensor.body))
-
-
-def _stencils_read_by_way_of_cheap_ones(reader: Compute) -> set[Tensor]:
-    """Stencils with zeros around what they read that ``reader`` reads at several places, if what is fused with it is counted.
-
-    As ``a[i + 1] - b[i]`` with ``b[i] = 2 * a[i]`` does: for each place XLA would test again, for each element of each slice, whether it is inside.
-    """
-    places = {tensor: {read.indices for read in reads} for tensor, reads in by_tensor(reader.body).items()}
-    waiting = [(tensor, indices) for tensor, own in places.items() for indices in own]
-    for tensor, indices in waiting:
-        if isinstance(tensor, Compute) and is_cheap(tensor.body) and len(waiting) < MOST_PARTS:
-            at: dict[Expr, Expr] = dict(zip(tensor.axes, indices, strict=True))
-            for read in reads_of(tensor.body):
-                own = tuple(substitute(i, at) for i in read.indices)
-                if own not in places.setdefault(read.tensor, set()):
-                    places[read.tensor].add(own)
-                    waiting.append((read.tensor, own))
-    several = (t for t, own in places.items() if isinstance(t, Compute) and len(own) > 1)
-    return {t for t in several if _is_stencil(t)}
 
 
 def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:

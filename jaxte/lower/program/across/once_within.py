@@ -41,8 +41,9 @@ from jaxte.lower.arrays.views import Index, Range, View
 from jaxte.lower.body.statements import LONGEST_LINE
 from jaxte.lower.code.lines import Names
 from jaxte.lower.code.vocabulary import AnyStatement, Statement
-from jaxte.sets.affine import Linear, from_linear
+from jaxte.sets.affine import from_linear
 from jaxte.sets.intervals import known
+from jaxte.sets.linear import Linear
 
 
 def with_alike_parts_in_loops(source: Node, text_of: Callable[[Node], str]) -> Node:

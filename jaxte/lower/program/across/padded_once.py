@@ -29,10 +29,11 @@ from jaxte.lower.rules.select import literal_of
 from jaxte.lower.views.condition_box import box_of
 from jaxte.lower.views.one_axis import ends_of_values
 from jaxte.lower.views.scope import Scope, Widths
-from jaxte.sets.affine import Linear, linear
+from jaxte.sets.affine import linear
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import constant, dims_of, highest, known, lowest, surely_inside
+from jaxte.sets.linear import Linear
 from jaxte.tensors.structure import of_each_kind
 from jaxte.tensors.tensor import Compute, Tensor
 

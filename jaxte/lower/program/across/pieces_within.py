@@ -39,7 +39,7 @@ from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING, Place
 from jaxte.lower.rules.peeled_edges import peeled
 from jaxte.lower.tiles.tiling import Tiles, Tiling
 from jaxte.lower.views.scope import Scope, Widths
-from jaxte.planning.indices.window_functions import is_window_function, positions
+from jaxte.planning.indices.shared_places import is_window_function, positions
 from jaxte.tensors.structure import structure_of
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -52,9 +52,8 @@ def with_pieces_within(planned: Tiling, results: Members[Tensor], policy: Policy
         return planned
     taken = {*planned.stand_ins, *planned.stand_ins.values()}
     order = [t for t in planned.order if isinstance(t, Tensor)]
-    alone = (
-        read_by_one(order, frozenset(results)).intersection(order).difference(taken)
-    )  # what is given is an array already
+    # what is given is an array already
+    alone = read_by_one(order, frozenset(results)).intersection(order).difference(taken)
     found: dict[Tensor, Compute] = {}
     gone: set[Tensor] = set()
     pieces = _Pieces(policy)
@@ -125,7 +124,7 @@ def _reads_all(reader: Compute, source: Tensor) -> bool:
 
 def _with_definition(reader: Compute, source: Tensor, own: Compute) -> Compute:
     table: dict[Expr, Expr] = {
-        read: substitute(own.body, dict(zip(own.axes, read.indices, strict=True)))
+        read: own.element(read.indices)
         for read in reads_of(reader.body)
         if isinstance(read, Read) and read.tensor is source
     }
@@ -196,6 +195,6 @@ def _with_definitions(body: Expr, bodies: Mapping[Tensor, Compute]) -> Expr:
         own = bodies.get(node.tensor) if isinstance(node, Read) else None
         if own is None or not isinstance(node, Read):
             return node
-        return simplify_reads(substitute(own.body, dict(zip(own.axes, node.indices, strict=True))))
+        return simplify_reads(own.element(node.indices))
 
     return rewrite(body, rule)

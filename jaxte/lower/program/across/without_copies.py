@@ -13,11 +13,16 @@ Elements that are repeated along the rows of registers are one sum over windows 
 for each repeat, broadcasts it to a shape with one more axis, whose tiles are mostly padding, and copies that into the shape that is wanted.
 
     jnp.repeat(jnp.repeat(x, 2, axis=1), 2, axis=2)    is    lax.reduce_window(x, 0.0, lax.add, (1, 2, 2), (1, 1, 1), ..., base_dilation=(1, 2, 2))
+
+Zeros around an array of which no slice has any: the slices are of the array itself.
+
+The widths of the zeros that a tensor is surrounded by follow from what its indices may be, whatever conditions keep them from. Where terms are written piece by
+piece, as ``select(0 <= n // 4 - k, x[n // 4 - k, ...], 0)`` is for each ``k``, each piece reads what is there, and the zeros are around the sums of the pieces.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import reduce
 from math import prod
 
@@ -25,11 +30,13 @@ from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import ZERO, Expr, as_expr
 from jaxte.lang.limits import FEW, MOST_TERMS
 from jaxte.lang.operators import ADD, EQUAL, SELECT
-from jaxte.lower.arrays.elementwise import Apply, Arange, Number, Typed, number
+from jaxte.lower.arrays.elementwise import Apply, Arange, Kept, Name, Number, Typed, number
 from jaxte.lower.arrays.loops import Each, Stacked
-from jaxte.lower.arrays.node import Node, rewritten
+from jaxte.lower.arrays.node import Node, nodes_below, replaced, rewritten
 from jaxte.lower.arrays.products import ReduceWindow
 from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Pad, Range, Repeat, Reshape, Spread, View
+from jaxte.lower.code.vocabulary import AnyStatement, Function, PrefixFunction, Statement, with_sources
+from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known
 
 _ROWS = 2  # the last axes, which lie in registers
@@ -157,3 +164,109 @@ def _repeat_as_window(node: Node) -> ReduceWindow | None:
 
 def _repeats(windows: ReduceWindow) -> bool:
     return windows.function == "sum" and windows.spacing == windows.sizes and prod(windows.strides) == 1
+
+
+def without_idle_pads(
+    statements: Sequence[AnyStatement], tensors: Collection[str]
+) -> tuple[list[AnyStatement], list[str]]:
+    """``statements`` without the arrays with zeros around them that are read where there are none, and the names of what these surrounded.
+
+    That is read in slices now, for each of which XLA would compute it again.
+
+    Args:
+        statements: those of one function.
+        tensors: the names of tensors, which may be returned, or read by another function.
+    """
+    copies = [s for s in statements if isinstance(s, Statement) and s.target not in tensors]
+    pads = {s.target: own for s in copies if (own := _pad(s.source))}
+    if not pads:
+        return list(statements), []
+    for name in named_inside(statements):
+        pads.pop(name, None)
+    sources = [s.source for s in statements if isinstance(s, Statement)]
+    table: dict[Node, Node] = {}
+    for node in [*nodes_below(*sources), *(Kept(root) for root in sources if isinstance(root, Name))]:
+        for operand in node.operands:
+            if isinstance(operand, Name) and operand.identifier in pads:
+                inside = _inside(node, pads[operand.identifier])
+                if inside is None:
+                    del pads[operand.identifier]
+                else:
+                    table[node] = inside
+    if not pads:
+        return list(statements), []
+    gone = {
+        n: new
+        for n, new in table.items()
+        if any(isinstance(o, Name) and o.identifier in pads for o in n.operands)
+    }
+    left = [s for s in statements if s.target not in pads]
+    sliced = [own.array.identifier for own in pads.values() if isinstance(own.array, Name)]
+    if not gone:
+        return left, sliced
+    return with_sources(left, lambda source: replaced(source, gone)), sliced
+
+
+def _pad(source: Node) -> View | None:
+    """The array with zeros that ``source`` is, of one that has a name."""
+    array = source.array if isinstance(source, Kept) else source
+    if not isinstance(array, View) or not isinstance(array.step, Pad) or array.step.mode != "zeros":
+        return None
+    sizes = [*array.array.shape, *(w for pair in array.step.widths for w in pair)]
+    return array if isinstance(array.array, Name) and all(known(e) is not None for e in sizes) else None
+
+
+def named_inside(statements: Sequence[AnyStatement]) -> Iterator[str]:
+    """What is named by the functions among ``statements``."""
+    stack = [s for s in statements if not isinstance(s, Statement)]
+    while stack:
+        own = stack.pop()
+        roots: list[Node] = []
+        match own:
+            case Function():
+                stack += [s for s in own.statements if not isinstance(s, Statement)]
+                roots = [own.result, *(s.source for s in own.statements if isinstance(s, Statement))]
+            case PrefixFunction():
+                roots = [own.step, *own.identities]
+        for node in nodes_below(*roots):
+            if isinstance(node, Name):
+                yield node.identifier
+
+
+def _inside(node: Node, pad: View) -> Node | None:
+    """``node``, a slice of ``pad``, as a slice of what that surrounds; None where it is no slice, or has zeros."""
+    if not isinstance(node, View) or not isinstance(node.step, Index) or not isinstance(pad.step, Pad):
+        return None
+    entries: list[Entry] = []
+    sides = iter(zip(pad.array.shape, pad.step.widths, strict=True))
+    for entry in node.step.entries:
+        if entry is NEW:
+            entries.append(entry)
+            continue
+        extent, (before, behind) = next(sides)
+        own = _shifted(entry, known(extent) or 0, known(before) or 0, known(behind) or 0)
+        if own is None:
+            return None
+        entries.append(own)
+    if any(known(w) for _, widths in sides for w in widths):
+        return None
+    return pad.array if all(e is ALL for e in entries) else View(pad.array, Index(tuple(entries)))
+
+
+def _shifted(entry: Entry, extent: int, before: int, behind: int) -> Entry | None:
+    """``entry`` of a dimension with ``before`` and ``behind`` zeros around ``extent`` elements, counted from the first element; None where it meets a zero."""
+    if not before and not behind:
+        return entry
+    if isinstance(entry, Range):
+        start = 0 if entry.start is None else known(entry.start)
+        stop = before + extent + behind if entry.stop is None else known(entry.stop)
+        if entry.step < 1 or start is None or stop is None or start < before or stop > before + extent:
+            return None
+        low, high = start - before, stop - before
+        if (low, high, entry.step) == (0, extent, 1):
+            return ALL
+        return Range(as_expr(low) if low else None, as_expr(high) if high < extent else None, entry.step)
+    if isinstance(entry, Expr):
+        at = known(entry)
+        return normal(entry - before) if at is not None and before <= at < before + extent else None
+    return None

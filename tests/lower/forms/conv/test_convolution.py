@@ -21,12 +21,12 @@ from jaxte.lower.forms.conv.spec import ConvolutionSpec
 from jaxte.lower.forms.conv.write import convolution_source
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
-from jaxte.tensors.inputs import placeholder, var
+from jaxte.tensors.inputs import Placeholder, placeholder, var
 from jaxte.tensors.reductions import max as te_max
 from jaxte.tensors.reductions import reduce_axis
 from jaxte.tensors.reductions import sum as te_sum
 from jaxte.tensors.structure import topological_order
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.emitted import check, feeds, nodes, run, split_guard, sum_of, text_of
 from tests.lowered import recognise_convolution
 

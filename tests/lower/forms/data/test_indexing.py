@@ -12,9 +12,9 @@ from jaxte.lower.forms.data.scatters import scatter_source
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
-from jaxte.tensors.inputs import placeholder
+from jaxte.tensors.inputs import Placeholder, placeholder
 from jaxte.tensors.reductions import reduce_axis
-from jaxte.tensors.tensor import Compute, Placeholder, Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.emitted import check, feeds, nodes, text_of
 from tests.lowered import check as lowered
 

@@ -171,10 +171,10 @@ def test_places_by_way_of_cheap_ones_are_followed_where_they_lead_to_a_stencil(
 ) -> None:
     """What each of many cheap tensors reads by way of the others is not walked where none of it has zeros around what it reads."""
     u = te.placeholder((40,), name="u")
-    followed, follow = list[str](), rules._stencils_read_by_way_of_cheap_ones
+    followed, follow = list[str](), rules.stencils_behind_cheap_ones
     monkeypatch.setattr(
         rules,
-        "_stencils_read_by_way_of_cheap_ones",
+        "stencils_behind_cheap_ones",
         lambda reader: followed.append(reader.name) or follow(reader),
     )
 

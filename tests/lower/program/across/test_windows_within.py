@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.planning.indices.window_functions import is_window_function
+from jaxte.planning.indices.shared_places import is_window_function
 
 Define = Callable[..., Any]
 
