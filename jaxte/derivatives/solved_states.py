@@ -74,10 +74,12 @@ def _copied_state(own: Compute, states: Mapping[Tensor, State]) -> State | None:
 
 
 def states_below(tensor: Tensor, states: Mapping[State, Any]) -> list[State]:
+    """The states among ``states`` that ``tensor`` reads, itself or by way of others."""
     return [t for t in topological_order([tensor]) if isinstance(t, State) and t in states]
 
 
 def reached_states(reads: Mapping[State, Sequence[State]], start: State) -> set[State]:
+    """The states that ``start`` is made of, itself where it leads back."""
     return set(reached(reads[start], reads.__getitem__))
 
 

@@ -189,6 +189,7 @@ def _typed_number(value: Any) -> Const:
 
 @lru_cache(maxsize=1024)
 def integer(value: int) -> Const:
+    """An integer as a node, made once."""
     return Const(value)
 
 

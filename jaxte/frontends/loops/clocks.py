@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
+from typing import TypeVar
 
-from jaxte.frontends.loops.edges import Clocks, Edge, Lag, Nest, PointsOf, T, edges_of
+from jaxte.frontends.loops.edges import Clocks, Edge, Lag, Nest, PointsOf, edges_of
 from jaxte.frontends.loops.program import Counter, Equation
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
 from jaxte.lang.graphs import circles
@@ -20,6 +21,7 @@ from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.linear import Linear
 
+T = TypeVar("T")
 Candidates = Callable[[Equation], Sequence[Expr]]
 _FACTORS = (0, 1, 2, 4)  # of the loops in the time of a diagonal
 

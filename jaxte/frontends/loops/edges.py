@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read
@@ -15,8 +14,6 @@ from jaxte.sets.linear import Linear
 from jaxte.sets.tabulate import evaluate_index
 from jaxte.tensors.bodies.contexts import contexts
 from jaxte.tensors.recurrences.earlier import numbers_within
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +115,7 @@ class _Points:
 
 
 def edges_of(equation: Equation, among: Sequence[Equation]) -> Iterator[Edge]:
+    """The reads of ``among`` in the body of ``equation``, each under the conditions around it."""
     own = {e.stand: e for e in among}
     reads = [r for r in reads_of(equation.body) if isinstance(r.tensor, Stand) and r.tensor in own]
     stands = {r.tensor for r in reads_of(equation.body) if isinstance(r.tensor, Stand)}

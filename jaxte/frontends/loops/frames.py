@@ -134,6 +134,7 @@ def truth(value: Any) -> Any:
 
 
 def is_truth(value: Any) -> bool:
+    """Whether ``value`` is a truth, known or an expression."""
     return as_expr(value).dtype == "bool"
 
 

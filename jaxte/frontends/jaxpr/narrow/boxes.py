@@ -20,10 +20,12 @@ Box = tuple[Positions, ...]
 
 
 def whole(rank: int) -> Box:
+    """All positions along each of ``rank`` dimensions."""
     return (None,) * rank
 
 
 def is_whole(box: Box) -> bool:
+    """Whether ``box`` has all positions along each dimension."""
     return all(map(is_, box, repeat(None)))
 
 
@@ -42,6 +44,7 @@ def _united(read: Sequence[Positions], extent: int) -> Positions:
 
 
 def count(positions: Positions, extent: int) -> int:
+    """How many positions there are along a dimension."""
     return extent if positions is None else len(positions)
 
 
@@ -51,10 +54,12 @@ def shape_of(box: Box, shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def size_of(box: Box, shape: Sequence[int]) -> int:
+    """How many elements a box has."""
     return prod(shape_of(box, shape))
 
 
 def same(a: Box, b: Box) -> bool:
+    """Whether two boxes have the same positions."""
     return len(a) == len(b) and all(_same(p, q) for p, q in zip(a, b, strict=True))
 
 

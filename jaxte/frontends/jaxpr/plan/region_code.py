@@ -32,11 +32,14 @@ from jaxte.tensors.tensor import Tensor
 
 @dataclass
 class Refusal(Exception):
+    """Why equations have no code as definitions."""
+
     entries: Sequence[Equation]
     reason: str
 
 
 def refs(jaxpr: Any) -> dict[Any, Ref]:
+    """Where each variable of a jaxpr comes from: an argument, a constant, or a result of an equation."""
     found = {v: Ref("in", n) for n, v in enumerate(jaxpr.invars)}
     found |= {v: Ref("const", n) for n, v in enumerate(jaxpr.constvars)}
     for number, eqn in enumerate(jaxpr.eqns):
@@ -54,6 +57,7 @@ class _Places:
 
 
 def places_of(slots: dict[Any, Slot], refs: dict[Any, Ref], moves: set[Any] | None) -> _Places:
+    """Where the arrays of a jaxpr come from, of which a derivative moves those of ``moves``."""
     found: dict[Slot, Ref] = {}
     for v, slot in slots.items():
         # where it was first: a call that returns its argument makes no other array
@@ -141,13 +145,13 @@ def _code(
     builder = Builder()
     tensors = builder.run(steps, results)
     tree = tree_structure(0) if len(tensors) == 1 else tree_structure([0] * len(tensors))
-    read = _value_read(builder, tensors)
+    read = _placeholders_read(builder, tensors)
     code = compiled(name, tuple(read.values()), Outputs(tuple(tensors), tree, len(tensors)))
     alike.keep(own, code, list(read))
     return code, list(read)
 
 
-def _value_read(builder: Builder, tensors: Sequence[Tensor]) -> dict[Slot, Placeholder]:
+def _placeholders_read(builder: Builder, tensors: Sequence[Tensor]) -> dict[Slot, Placeholder]:
     """What is read of the arrays from outside, by values or by derivatives: a matrix that chooses elements is not."""
     reached = set(reached_with_derivatives(tensors))
     return {slot: own for slot, own in builder.placeholders.items() if own in reached}
