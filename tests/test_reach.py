@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from jaxte.lower.program.rows import rows
-from tests.lower.mechanisms import MECHANISMS, as_named
+from tests.lower.mechanism import as_named
+from tests.lower.mechanisms import MECHANISMS
 from tests.reach import PLATFORMS, RECORD
 
 FEWEST = 3

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from tests.lower.mechanisms import MECHANISMS, Mechanism, Positions, Sample, as_named
+from tests.lower.mechanism import Mechanism, Positions, Sample, as_named
+from tests.lower.mechanisms import MECHANISMS
 from tests.xla_counts import Fused
 
 _SEVERAL = r"stablehlo\.reduce\(.*\), \("  # a reduction of more than one operand

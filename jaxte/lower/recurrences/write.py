@@ -18,6 +18,7 @@ from jaxte.lower.code.choice import Choice
 from jaxte.lower.code.lines import tensor_name
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
 from jaxte.lower.recurrences.frames import taken_before
+from jaxte.lower.recurrences.rings import RING, Ring, ring_of
 from jaxte.lower.recurrences.written import (
     Beside,
     choices_of,
@@ -28,7 +29,6 @@ from jaxte.lower.recurrences.written import (
     written_step,
     zeros,
 )
-from jaxte.lower.recurrences.rings import RING, Ring, ring_of
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written
 from jaxte.sets.affine import normal
