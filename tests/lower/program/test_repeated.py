@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import jaxte as te
-from jaxte.lower.program import plan, repeated
+from jaxte.lower.program import part, repeated
 from jaxte.lower.program.plan import lower
 from jaxte.tensors.structure import structure_of
 from jaxte.tensors.tensor import Compute
@@ -53,8 +53,8 @@ def test_a_loop_of_steps_is_lowered_a_few_times(step: Step, monkeypatch: pytest.
         bodies.append(tensor)
         return plan_lower(own, shared, tensor)
 
-    plan_lower = plan.lower_tensor
-    monkeypatch.setattr(plan, "lower_tensor", counted)
+    plan_lower = part.lower_tensor
+    monkeypatch.setattr(part, "lower_tensor", counted)
     head = te.placeholder((N, N), name="H")
     dx = te.differentiate(u, None, head).adjoints[x]  # step by step, and no loop
     together = lower("f", [x, head], [u, dx])
