@@ -133,3 +133,11 @@ def _reduce_piece(node: Reduce, of: Callable[[Expr], Piece], names: Mapping[Axis
 
 
 show_with(text)
+
+
+def index_text(index: Any) -> str:
+    """An index as it is written."""
+    if isinstance(index, slice):
+        ends = ["" if end is None else index_text(end) for end in (index.start, index.stop)]
+        return ":".join(ends if index.step is None else [*ends, index_text(index.step)])
+    return "..." if index is Ellipsis else str(text(index) if isinstance(index, Expr) else index)

@@ -15,7 +15,7 @@ from jaxte.lang.errors import DefinitionError, IndexExpressionError, ShapeError,
 from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
-from jaxte.lang.text import definition_text, text
+from jaxte.lang.text import definition_text, index_text, text
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.tensors.facts import Fact
 from jaxte.tensors.shapes import Shape, as_extent, shape_text
@@ -23,14 +23,8 @@ from jaxte.tensors.shapes import Shape, as_extent, shape_text
 made_within: ContextVar[tuple[list[Tensor], ...]] = ContextVar("made_within", default=())
 """The lists of the regions under way, to which each tensor that is defined is added."""
 # operators that are not called as the methods of arrays are
-_OPERATORS = {
-    "T": "transpose",
-    "mT": "transpose",
-    "astype": "cast",
-    "dot": "matmul",
-    "ravel": "flatten",
-    "var": "variance",
-}
+_OPERATORS = dict(T="transpose", mT="transpose", astype="cast", dot="matmul", ravel="flatten", var="variance")
+_FIXED = {"shape": "te.ops.reshape(x, shape)", "dtype": 'te.ops.cast(x, "float32")'}
 _operate: Callable[[Op, Sequence[Any]], Any]
 
 
@@ -38,9 +32,6 @@ def operate_with(elementwise: Callable[[Op, Sequence[Any]], Any]) -> None:
     """Lets the operators of whole tensors make what ``elementwise`` does, which broadcasts them."""
     global _operate
     _operate = elementwise
-
-
-_FIXED = {"shape": "te.ops.reshape(x, shape)", "dtype": 'te.ops.cast(x, "float32")'}
 
 
 class Tensor(Operand[Any, "Tensor"]):
@@ -83,7 +74,7 @@ class Tensor(Operand[Any, "Tensor"]):
         if not isinstance(indices, tuple):
             indices = (indices,)
         if any(isinstance(index, slice) or index is Ellipsis or index is None for index in indices):
-            shown = ", ".join(map(_index_text, indices))
+            shown = ", ".join(map(index_text, indices))
             raise DefinitionError(
                 f"{self.name}[{shown}]: an element is read with one index expression for each axis, not with slices; "
                 "te.ops.strided_slice and te.compute make slices"
@@ -294,14 +285,6 @@ def _blank(kind: type[Tensor], name: str, shape: Shape, dtype: str) -> Tensor:
     made = kind.__new__(kind)
     Tensor.__init__(made, name, shape, dtype)
     return made
-
-
-def _index_text(index: Any) -> str:
-    """An index as it is written."""
-    if isinstance(index, slice):
-        ends = ["" if end is None else _index_text(end) for end in (index.start, index.stop)]
-        return ":".join(ends if index.step is None else [*ends, _index_text(index.step)])
-    return "..." if index is Ellipsis else str(text(index) if isinstance(index, Expr) else index)
 
 
 def new_axes(shape: Shape, names: Sequence[str] | None = None) -> tuple[Axis, ...]:
