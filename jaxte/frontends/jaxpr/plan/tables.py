@@ -15,7 +15,7 @@ from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.frontends.jaxpr.plan.items import Known
 from jaxte.frontends.jaxpr.plan.regions import Equation, Fate
 from jaxte.lower.cost.paces import Asked, Paces
-from jaxte.lower.cost.platforms import Platform
+from jaxte.lower.cost.platform import Platform
 
 
 def tables(
