@@ -6,7 +6,7 @@ import jaxte as te
 from harness.inputs import uniform
 
 TITLE = "histogram intersection"
-SIZES = {"full": dict(n=512, m=512, k=32), "quick": dict(n=80, m=64, k=16), "tiny": dict(n=4, m=5, k=3)}
+SIZES = {"full": dict(n=512, m=512, k=32), "quick": dict(n=48, m=40, k=16), "tiny": dict(n=4, m=5, k=3)}
 ABOVE = {
     "while": (
         1,

@@ -6,7 +6,7 @@ import jaxte as te
 from harness.inputs import normal
 
 TITLE = "squared distances, 32 features"
-SIZES = {"full": dict(n=768, m=512, c=32), "quick": dict(n=80, m=64, c=16), "tiny": dict(n=4, m=5, c=3)}
+SIZES = {"full": dict(n=768, m=512, c=32), "quick": dict(n=48, m=40, c=16), "tiny": dict(n=4, m=5, c=3)}
 ABOVE = {
     "while": (
         1,

@@ -14,7 +14,8 @@ class Paces:
         start: loops and routines started.
         cheap, tested: additions and their like in loops, and in those that test each element for where it comes from.
         division, exponential, power: elements of these functions.
-        row, column: elements reduced in loops along the last axis, and along others.
+        row, column: elements of arrays reduced in loops along the last axis, and along others.
+        summed: terms of a sum that the loop which adds them up computes, one after the other.
         reduced, wide, run: elements reduced by a routine, and those in runs that are longer than the cache; and the runs themselves.
         branch: elements of pads and concatenations.
         gathered, turned: elements read at positions that are computed, and of transpositions.
@@ -38,6 +39,7 @@ class Paces:
     power: float
     row: float
     column: float
+    summed: float
     reduced: float
     wide: float
     run: float
@@ -131,6 +133,7 @@ CPU_PACES = Paces(
     power=1.6e8,
     row=3e9,
     column=5e9,
+    summed=8e8,
     reduced=3.5e9,
     wide=1.4e8,
     run=2.3e8,

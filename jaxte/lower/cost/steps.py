@@ -156,7 +156,7 @@ def seconds_otherwise(node: Reduce, facts: Platform, laid_out: bool) -> float:
         return general_work(tuple(free_axes(node)), node).seconds(facts.rates)
     if facts.paces is None:
         return 2 * width * points / facts.rates.stream
-    reduced = 2 * width * points / facts.rates.stream if laid_out else points / facts.paces.row
+    reduced = 2 * width * points / facts.rates.stream if laid_out else points / facts.paces.summed
     return _computed(node, facts.paces) + reduced
 
 

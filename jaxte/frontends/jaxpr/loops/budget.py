@@ -1,6 +1,6 @@
 """The memory of loops: a ``scan`` of which a budget of bytes does not hold all that its steps compute keeps some states, and computes the others again.
 
-The schedule is that of Griewank and Walther (:mod:`jaxte.lower.arrays.binomial`), as for recurrences. Where the derivative of a step reads no state, none is kept.
+The schedule is that of Griewank and Walther (:mod:`jaxte.lower.recurrences.replays`), as for recurrences. Where the derivative of a step reads no state, none is kept.
 """
 
 from __future__ import annotations
