@@ -105,6 +105,35 @@ def _probe(kind: str, amount: float, function: Callable[..., Any], *args: Any) -
     return Probe(kind, amount, lambda: run(*args))
 
 
+_LONGER = 10  # rounds for functions of few elements, of which a call takes microseconds
+_WITHIN = 0.4  # what an inverse function takes: arguments are below three
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    **{name: getattr(jnp, name) for name in ("expm1", "log1p", "sinh", "cosh", "sin", "cos", "tan", "cbrt")},
+    **{name: getattr(jax.nn, name) for name in ("softplus", "gelu")},
+    **{name: getattr(lax, name) for name in ("erfc", "lgamma", "digamma")},
+    "asinh": jnp.arcsinh,
+    "acosh": lambda x: jnp.arccosh(1 + x),
+    "atanh": lambda x: jnp.arctanh(x * _WITHIN),
+    "asin": lambda x: jnp.arcsin(x * _WITHIN),
+    "acos": lambda x: jnp.arccos(x * _WITHIN),
+    "atan": jnp.arctan,
+    "atan2": lambda x: jnp.arctan2(x, 1 - x),
+    "erfinv": lambda x: lax.erf_inv(x * _WITHIN),
+    "power": lambda x: x ** (1 + x),
+    "logaddexp": lambda x: jnp.logaddexp(x, 1 - x),
+}
+
+
+def function_times(rounds: int) -> dict[str, float]:
+    """How many times as long as ``exp`` an element of each function takes, in the cache and beyond what reading and adding takes."""
+    x = jnp.abs(_random(256, 1024)) + 0.2
+    own = {"add": lambda x: x, "exp": jnp.exp, **_FUNCTIONS}
+    calls = {name: _probe(name, x.size, lambda x, f=f: f(x) + x, x).call for name, f in own.items()}
+    seconds = interleaved(calls, rounds)
+    exp = seconds["exp"] - seconds["add"]
+    return {name: (seconds[name] - seconds["add"]) / exp for name in _FUNCTIONS}
+
+
 def measure(rounds: int, large: int = 16_000_000) -> dict[str, float]:
     """Units a second of each kind."""
     found = list(probes(large))
@@ -124,6 +153,10 @@ def main() -> None:
     rows = [(kind, f"{rate:.2g}", f"{getattr(used, kind):.2g}") for kind, rate in measured.items()]
     print(f"{device.device_kind}, jax {jax.__version__}, units a second\n")
     print(markdown(("kind of work", "measured", "in use"), rows))
+    functions = platform_of(device.platform).functions
+    times = function_times(args.rounds * _LONGER)
+    rows = [(name, f"{own:.1f}", f"{functions.of(name)}") for name, own in times.items()]
+    print(markdown(("times as long as exp", "measured", "in use"), rows))
 
 
 if __name__ == "__main__":

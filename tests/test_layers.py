@@ -33,6 +33,7 @@ LAYERS = (
     "lang.scalars.rows",
     "lang.scalars.rules",
     "lang.scalars.table",
+    "lang.scalars.times",
     "lang.scalars",
     "lang.functions.numbers",
     "lang.functions.choices",

@@ -29,6 +29,7 @@ from jaxte.lang.graphs import ordered, reached
 from jaxte.lang.limits import FUNCTION, LEVELS, MOST_PARTS, MOST_TERMS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.scalars.times import times_of
 from jaxte.lang.walk import depends_on, free_axes
 
 Signed = tuple[Expr, int]  # a term with 1 where it is added, -1 where it is subtracted
@@ -117,9 +118,18 @@ def weight(node: Call) -> int:
     """What ``node`` alone counts for."""
     if node.op is DIVIDE:
         return _QUOTIENT
-    if node.op.name == "power":
-        return 1 if isinstance(node.args[1], Const) and node.args[1].value == 2 else FUNCTION
-    return 1 if node.op.name not in TABLE or TABLE[node.op.name].cheap else FUNCTION
+    if node.op.name == "power" and isinstance(exponent := node.args[1], Const):
+        return 1 if exponent.value == 2 else FUNCTION * function_times(node)
+    return 1 if node.op.name not in TABLE or TABLE[node.op.name].cheap else FUNCTION * function_times(node)
+
+
+def function_times(node: Call) -> int:
+    """How many times as long as ``exp`` a function takes: powers in quarters are products of roots."""
+    if node.op.name == "power" and isinstance(exponent := node.args[1], Const):
+        value = exponent.value
+        in_roots = isinstance(value, (int, float)) and float(4 * value).is_integer()
+        return 1 if in_roots else times_of("power")
+    return times_of(node.op.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from jaxte.lang.errors import RangeError
 from jaxte.lang.expr import Expr
 from jaxte.lang.graphs import identical
 from jaxte.lang.rules import VERIFY, fault, verify_expr
+from jaxte.lang.scalars.times import IN_VECTORS, FunctionTimes, taking
 from jaxte.tensors.bodies.range_checks import check_reads, reads_inside
 from jaxte.tensors.shapes import shape_text
 from jaxte.tensors.tensor import Compute
@@ -36,6 +37,7 @@ class Intermediates:
         chain: elements of a step up to which steps that are alike run in a loop; none do where it is 0.
         function: operations for a function as exp is.
         cheap_steps: whether a step of a loop takes no longer to start than a sum takes to add.
+        times: how many times as long as exp other functions take.
     """
 
     element: int = 4
@@ -47,6 +49,7 @@ class Intermediates:
     chain: int = 512
     function: float = 2.5
     cheap_steps: bool = True
+    times: FunctionTimes = IN_VECTORS
 
 
 _CHEAP = Intermediates()
@@ -85,7 +88,8 @@ def planned_with(costs: Intermediates, without: frozenset[str], debug: bool) -> 
     """Plans in which intermediates cost as much as ``costs`` says, made by steps that are not among ``without``, and verified under ``debug``."""
     tokens = _costs.set(costs), _unwanted.set(without), _verified.set(debug)
     try:
-        yield
+        with taking(costs.times):
+            yield
     finally:
         _costs.reset(tokens[0])
         _unwanted.reset(tokens[1])

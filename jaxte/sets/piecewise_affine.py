@@ -8,20 +8,20 @@ the nesting of ``%``, ``minimum`` and ``maximum`` that it is written with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from jaxte.lang.divisions import Remainder, division
+from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Call, Expr, call
 from jaxte.lang.limits import CASES, LARGE_TABLE
 from jaxte.lang.operators import AND, COMPARISONS, MAXIMUM, MINIMUM, MOD, NOT, OR, SELECT
-from jaxte.lang.walk import free_axes
+from jaxte.lang.walk import depends_on, free_axes
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import difference, is_index, linear_or_none, term_of
-from jaxte.sets.intervals import reach
+from jaxte.sets.intervals import dims_of, reach
 from jaxte.sets.linear import Linear
 from jaxte.sets.tabulate import tabulated
 
@@ -65,7 +65,17 @@ def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
     ((axis, factor),) = form.terms.items()
     if not isinstance(axis, Axis) or factor != 1:
         return None
-    return Neighbour(axis, form.constant % period if period else form.constant, period)
+    distance = form.constant % period if period else form.constant
+    return Neighbour(axis, distance, period if distance else None)
+
+
+def is_repeated(indices: Sequence[Expr]) -> bool:
+    """Whether positions side by side are one element, which no other index tells apart."""
+    atoms = [a for i in indices if is_index(i) for a in linear(i).terms]
+    quotients = [a for a in atoms if isinstance(division(a), Quotient)]
+    divided = {axis for a in quotients for axis in dims_of(a)}
+    others = [a for a in atoms if not isinstance(division(a), Quotient)]
+    return bool(divided) and not any(depends_on(a, divided) for a in others)
 
 
 _PIECES = (MOD, MINIMUM, MAXIMUM)  # quotients are repeated elements, which views have

@@ -11,7 +11,7 @@ from ``i`` is needed where its slope flows back to ``x[i]`` and, at ``i - 1``, w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -24,10 +24,11 @@ from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.graphs import among, identical
-from jaxte.lang.limits import FAR_FEWER, MANY_OPERATIONS, PLACES, WORTH_A_TENSOR
+from jaxte.lang.limits import FAR_FEWER, FUNCTION, MANY_ELEMENTS, MANY_OPERATIONS, PLACES, WORTH_A_TENSOR
+from jaxte.lang.scalars.times import ALIKE, taking
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import extent_of, known
-from jaxte.sets.piecewise_affine import Neighbour, neighbour
+from jaxte.sets.piecewise_affine import Neighbour, is_repeated, neighbour
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute
 
@@ -128,7 +129,8 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
         return list(parts)
     table: dict[Expr, Expr] = {}
     values = [part.value for part in parts]
-    for node in _common(values, mirrored(values) | _of_fewer_points(values, axes)):
+    points = prod(extent_of(axis.extent) for axis in axes)
+    for node in _common(values, mirrored(values) | _of_fewer_points(values, axes), points):
         body = substitute(node, table)
         along = [a for a in axes if among(a, free_axes(body))]
         own = tuple(Axis(a.name, 0, a.hi) for a in along)
@@ -139,14 +141,22 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
 
 
 def _of_fewer_points(values: Sequence[Expr], axes: Sequence[Axis]) -> frozenset[Expr]:
-    """What does not depend on all ``axes``, so that it is computed at few points, wherever it stands: powers of known weights."""
+    """What does not depend on all ``axes``, or is the same for several positions, so that it is computed at few points, wherever it stands: powers of known weights."""
     most = prod(map(extent_of, (a.extent for a in axes))) // FAR_FEWER
     nodes = value_nodes(*values)
-    return frozenset(n for n in nodes if prod(extent_of(a.extent) for a in free_axes(n)) <= most)
+    few = frozenset(n for n in nodes if prod(extent_of(a.extent) for a in free_axes(n)) <= most)
+    repeated: dict[Expr, bool] = {}  # of what reads something
+    for node in nodes:
+        below = [repeated[child] for child in operands(node) if child in repeated]
+        if isinstance(node, Read):
+            repeated[node] = is_repeated(node.indices)
+        elif below:
+            repeated[node] = all(below)
+    return few.union(n for n, own in repeated.items() if own)
 
 
-def _common(values: Sequence[Expr], anyway: frozenset[Expr]) -> list[Expr]:
-    """The nodes that stand in several of ``values``, and in something that stands in fewer; those within others first.
+def _common(values: Sequence[Expr], anyway: frozenset[Expr], points: int) -> list[Expr]:
+    """The nodes that stand in several of ``values``, at ``points`` each, and in something that stands in fewer; those within others first.
 
     Those of which most is computed ``anyway`` do not count.
     """
@@ -166,7 +176,17 @@ def _common(values: Sequence[Expr], anyway: frozenset[Expr]) -> list[Expr]:
         if several < 2 or not isinstance(node, Call) or node.weak or not dtypes.is_inexact(node.dtype):
             continue
         on_edge = node not in parents or any(users[parent] != users[node] for parent in parents[node])
-        own = operations(node, anyway.union(chosen)) if on_edge and node not in anyway else 0
-        if own >= WORTH_A_TENSOR and own * (several - 1) >= MANY_OPERATIONS:
+        if on_edge and node not in anyway and _gains(node, anyway.union(chosen), several - 1, points):
             chosen[node] = None
     return list(chosen)
+
+
+def _gains(node: Expr, known: Collection[Expr], again: int, points: int) -> bool:
+    """Whether ``node``, which is computed ``again`` as often without the ``known`` ones, is worth a tensor: one more loop for a dear function needs many points."""
+    own = operations(node, known)
+    if own < WORTH_A_TENSOR or own * again < MANY_OPERATIONS:
+        return False
+    if own * again * points >= FUNCTION * MANY_ELEMENTS:
+        return True
+    with taking(ALIKE):
+        return operations(node, known) * again >= MANY_OPERATIONS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jaxte.lang.scalars.times import ALIKE, FunctionTimes
 from jaxte.lower.arrays.data import MOSAIC
 from jaxte.lower.cost.paces import CPU_ASKED, Asked, Paces
 from jaxte.planning.asked import Intermediates
@@ -79,6 +80,7 @@ class Platform:
 
     Attributes:
         rates: units of work a second.
+        functions: how many times as long as exp other functions take (what is shared, held or written out).
         drops_barriers: barriers are gone before loops are fused, so that what is to exist stands behind a call.
         copies_for_products: products of matrices and vectors are calls that read arrays, so that two of them share one
             (products of sums over rows and over columns).
@@ -161,6 +163,7 @@ class Platform:
     """
 
     rates: Rates
+    functions: FunctionTimes = ALIKE
     drops_barriers: bool = False
     copies_for_products: bool = False
     fuses_places: bool = False
@@ -235,4 +238,5 @@ class Platform:
             self.chain,
             self.intermediate * self.rates.stream / (_BYTES * self.rates.transcendental),
             self.cheap_steps,
+            self.functions,
         )

@@ -14,6 +14,7 @@ on the machine at hand. No other module asks which platform it is for
 from __future__ import annotations
 
 from jaxte.lang.errors import LoweringError
+from jaxte.lang.scalars.times import IN_VECTORS
 from jaxte.lower.arrays.data import INTERPRETER, TRITON
 from jaxte.lower.cost.paces import CPU_PACES
 from jaxte.lower.cost.platform import DenseGroups, Platform, Rates
@@ -37,6 +38,7 @@ CPU = Platform(
         cache=1.6e7,
         spill=3e9,
     ),
+    functions=IN_VECTORS,
     drops_barriers=True,
     copies_for_products=True,
     fuses_places=True,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from math import prod
 from operator import add, attrgetter, truediv
 
+from jaxte.algebra.sums import function_times
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.limits import CALLS, MOST_TERMS
@@ -78,8 +79,8 @@ def bytes_of(tensor: Tensor) -> int | None:
 
 
 def expensive_calls(exprs: Sequence[Expr]) -> int:
-    """How many evaluations of exp and its like an element takes."""
-    return sum(map(is_expensive, postorder(*exprs)))
+    """What an element takes, in evaluations of ``exp``: a sine counts as several."""
+    return sum(function_times(n) for n in postorder(*exprs) if isinstance(n, Call) and is_expensive(n))
 
 
 def is_expensive(node: Expr) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+from jaxte.algebra.sums import function_times
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
@@ -178,7 +179,7 @@ class _Step:
             case Reduce():
                 return points * prod(known(a.hi) or 1 for a in node.axes)
             case Call(op) if not node.weak:
-                return points * (1 if TABLE[op.name].cheap else self.costs.function)
+                return points * (1 if TABLE[op.name].cheap else self.costs.function * function_times(node))
         return 0
 
 

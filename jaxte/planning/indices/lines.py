@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
+from jaxte.algebra.sums import function_times
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.graphs import among
@@ -143,7 +144,8 @@ def _line(
 ) -> Read | None:
     """A read of the line of ``group``; None where it has about as many values as there are points, or takes more than it saves."""
     term, taken = group[0].term, [w.factor for w in group]
-    functions = sum(map(_is_expensive, dict.fromkeys(postorder(*(f.expr for f in taken)))))
+    nodes = dict.fromkeys(postorder(*(f.expr for f in taken)))
+    functions = sum(function_times(n) for n in nodes if isinstance(n, Call) and _is_expensive(n))
     conditions = (*product.guards, *(f.expr for f in product.factors if f.guard))
     bounds = term_bounds([term], conditions)[term] if functions else None
     if bounds is None:
@@ -176,5 +178,5 @@ def _line(
     return Read(Line(f"{name}_line", order, value), [place[own] for own in order])
 
 
-def _is_expensive(node: Expr) -> bool:
-    return isinstance(node, Call) and dtypes.is_inexact(node.dtype) and not TABLE[node.op.name].cheap
+def _is_expensive(node: Call) -> bool:
+    return dtypes.is_inexact(node.dtype) and not TABLE[node.op.name].cheap

@@ -12,6 +12,7 @@ import pytest
 
 import jaxte as te
 from jaxte.autodiff.terms.shared import Shared
+from jaxte.lang.scalars.times import ALIKE, taking
 from jaxte.tensors.structure import topological_order
 from tests.agreement import QUICKEST
 
@@ -121,6 +122,32 @@ def angle(u: Callable[[int, int], Any]) -> Any:
         return u[0] * v[0] + u[1] * v[1] + u[2] * v[2]
 
     return dot(a, b) / (dot(a, a) * dot(b, b) + 0.1) ** 0.5
+
+
+def spins(u: Callable[[int], Any]) -> Any:
+    return te.cos(u(1) - u(0))
+
+
+def p_laplace(u: Callable[[int], Any]) -> Any:
+    return te.abs(u(1) - u(0)) ** 1.7
+
+
+def log_orders(u: Callable[[int], Any]) -> Any:
+    return te.lgamma(u(1) + u(0))
+
+
+@pytest.mark.parametrize("element", [spins, p_laplace, log_orders])
+def test_one_dear_function_is_worth_a_tensor_where_it_is_dear(element: Callable[..., Any]) -> None:
+    def has_parts(length: int) -> bool:
+        x = te.placeholder((length,), name="x")
+        y = te.compute((length - 1,), lambda i: element(lambda n: x[i + n]), "y")
+        (dx,) = te.differentiate(y, [x], te.placeholder(y.shape, name="H"))
+        return any(isinstance(t, Shared) for t in topological_order([dx]))
+
+    assert has_parts(4000)
+    assert not has_parts(N)  # one more loop takes longer than so few functions
+    with taking(ALIKE):
+        assert not has_parts(4000)
 
 
 def test_equal_parts_of_several_adjoints_are_one() -> None:

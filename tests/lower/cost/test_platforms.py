@@ -10,8 +10,11 @@ import pytest
 
 import jaxte as te
 from jaxte.lang.errors import LoweringError
+from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.scalars.times import taking
 from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.platforms import PLATFORMS, platform_of
+from jaxte.lower.cost.work import expensive_calls
 
 ROOT = Path(te.__file__).parent
 
@@ -52,3 +55,14 @@ def test_unknown_platforms_are_named() -> None:
     assert platform_of("cuda") is PLATFORMS["gpu"]
     with pytest.raises(LoweringError, match="platform 'abacus' is unknown; give one of cpu, gpu, tpu"):
         platform_of("abacus")
+
+
+def test_functions_take_their_times_where_they_are_planned_and_lowered() -> None:
+    x = te.placeholder((8,), name="x")
+    node = te.compute((8,), lambda i: te.sin(x[i]) + te.exp(x[i]) + x[i] ** 1.5 + x[i] ** 1.3, "y").body
+    taken = []
+    for platform in ("cpu", "gpu"):
+        with taking(platform_of(platform).functions):
+            taken.append(expensive_calls([node]))
+    assert taken == [14 + 1 + 1 + 16, 4]
+    assert all(name in TABLE for name, _ in platform_of("cpu").functions.multiples)

@@ -8,7 +8,6 @@ from functools import cache, partial
 from math import prod
 
 from jaxte.autodiff.terms.shared import Shared
-from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, WORTH_A_TENSOR
@@ -28,9 +27,8 @@ from jaxte.lower.program.across.padded_once import (
 )
 from jaxte.lower.program.across.stencils import leads_to_stencils, stencils_behind_cheap_ones
 from jaxte.planning.indices.shared_elements import is_kept
-from jaxte.sets.affine import linear
-from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import dims_of, known
+from jaxte.sets.intervals import known
+from jaxte.sets.piecewise_affine import is_repeated
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -197,7 +195,7 @@ def _repeated(order: Sequence[Tensor]) -> set[Tensor]:
     for reader in order:
         if not isinstance(reader, Compute):
             continue
-        stack = [read.tensor for read in reads_of(reader.body) if _repeats(read)]
+        stack = [read.tensor for read in reads_of(reader.body) if is_repeated(read.indices)]
         while stack:
             tensor = stack.pop()
             if not isinstance(tensor, Compute) or tensor in seen:
@@ -222,7 +220,7 @@ def _is_dear(root: Expr) -> bool:
     few = any(
         prod(known(as_expr(a.extent)) or MANY_OPERATIONS for a in n.axes) < MANY_OPERATIONS for n in sums
     )
-    return few or bool(expensive_calls([root])) or any(map(_repeats, reads_of(root)))
+    return few or bool(expensive_calls([root])) or any(is_repeated(r.indices) for r in reads_of(root))
 
 
 def _summed_in_blocks(order: Sequence[Tensor]) -> set[Tensor]:
@@ -241,15 +239,6 @@ def _is_prefix(node: Reduce) -> bool:
     outer = [a for a in free_axes(node.where) if not among(a, node.axes)]
     indices = [i for read in reads_of(*node.exprs) for i in read.indices]
     return bool(outer) and not any(depends_on(i, outer) and depends_on(i, node.axes) for i in indices)
-
-
-def _repeats(read: Read) -> bool:
-    """Whether positions side by side are one element, which no other index tells apart."""
-    atoms = [a for i in read.indices if is_index(i) for a in linear(i).terms]
-    quotients = [a for a in atoms if isinstance(division(a), Quotient)]
-    divided = {axis for a in quotients for axis in dims_of(a)}
-    others = [a for a in atoms if not isinstance(division(a), Quotient)]
-    return bool(divided) and not any(depends_on(a, divided) for a in others)
 
 
 def _is_repeated_row(read: Read, axes: Sequence[Axis]) -> bool:
