@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jaxte as te
 from jaxte.tensors.tensor import Tensor
 from tests.lower.mechanism_functions import summed
@@ -196,3 +198,28 @@ def canberra(x: Tensor, y: Tensor) -> Tensor:
     apart = lambda a, b: te.abs(a - b) / (1 + te.abs(a) + te.abs(b))  # noqa: E731
     shape = (x.shape[0], y.shape[0])
     return te.compute(shape, lambda i, j: te.sum(apart(x[i, k], y[j, k]), axis=k), "d")
+
+
+def unions(x: Tensor) -> Tensor:
+    """Sums over all subsets of each set, of several set functions."""
+    (i,) = summed(i=x.shape[1])
+    return te.compute(x.shape, lambda b, s: te.sum(x[b, i], axis=i, where=(s & i) == i), "z")
+
+
+def parities(x: Tensor) -> Tensor:
+    """The spectrum of functions of bits by the parities of all sets of bits (Walsh)."""
+    (i,) = summed(i=x.shape[0])
+
+    def sign(s: Any) -> Any:
+        bits = s & i
+        for shift in (4, 2, 1):
+            bits = bits ^ (bits >> shift)
+        return 1 - 2 * te.cast(bits & 1, "float32")
+
+    return te.compute(x.shape, lambda s, c: te.sum(sign(s) * x[i, c], axis=i), "w")
+
+
+def sierpinski(x: Tensor, y: Tensor) -> Tensor:
+    """Products of functions of disjoint sets, by Pascal's triangle modulo two."""
+    (i,) = summed(i=x.shape[0])
+    return te.compute(x.shape, lambda s: te.sum(x[i] * y[i], axis=i, where=(s & i) == 0), "p")

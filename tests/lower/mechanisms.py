@@ -57,6 +57,16 @@ REWRITTEN = (
         ),
     ),
     Mechanism(
+        "sums over digits",
+        "flops",
+        as_named,
+        (
+            Sample(sums.unions, ((4, 256),), 8),
+            Sample(sums.parities, ((256, 12),), 8),
+            Sample(sums.sierpinski, ((1024,), (1024,)), 8),
+        ),
+    ),
+    Mechanism(
         "gathers laid out",
         "transpose",
         as_named,

@@ -14,8 +14,10 @@ from jaxte.lang.budget import bounded
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.expr import Expr, Read, Var
 from jaxte.lang.rules import applied
+from jaxte.lang.scalars.times import taking
 from jaxte.lang.text import definition_text
 from jaxte.lang.walk import postorder
+from jaxte.lower.apart.digit_sums import with_sums_over_digits
 from jaxte.lower.apart.graph import with_differences_apart
 from jaxte.lower.apart.mirrored import with_mirrored_sums
 from jaxte.lower.body.assignment import Rules, Shared
@@ -67,7 +69,7 @@ def lower(
     """
     policy = policy or Policy()
     order = _order(params, results)
-    with bounded(len(order)):
+    with bounded(len(order)), taking(policy.facts.functions):
         program = _lowered(name, params, results, order, policy)
     if policy.debug:
         verify_program(program)
@@ -92,6 +94,8 @@ def _lowered(
     changed = renewed(
         changed, with_mirrored_sums(_order(params, [changed.get(t, t) for t in results]), idents, policy)
     )
+    made = [changed.get(t, t) for t in results]
+    changed = renewed(changed, with_sums_over_digits(_order(params, made), idents, policy))
     made = [changed.get(t, t) for t in results]
     sides = with_differences_apart(_order(params, made) if changed else order, idents, policy)
     changed = renewed(changed, sides.changed)

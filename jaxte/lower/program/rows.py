@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from jaxte.lang.errors import LoweringError
 from jaxte.lang.rules import Rule
 from jaxte.lower.apart.differences import APART
+from jaxte.lower.apart.digit_sums import DIGITS
 from jaxte.lower.apart.mirrored import MIRRORED
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
@@ -120,6 +121,7 @@ _OTHER_FORMS = {
 }
 _WAYS = {
     MIRRORED: "what flows back from pairs to either point of them is one sum, of weights that are added",
+    DIGITS: "sums over positions that meet others digit by digit are sums over one digit after the other",
     LAID_OUT: "tensors made of gathers have the dimensions in which a gather gives them",
     ROTATIONS: "axes that are read from another position on are read as they lie, and turned",
     MASKED: "sums of many shifts are computed for all of a result, and chosen from",
