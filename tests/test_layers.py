@@ -125,6 +125,7 @@ LAYERS = (
     "planning.chains.values",
     "planning.chains.kept",
     "planning.chains.made",
+    "planning.chains.nearer",
     "planning.chains.rolled",
     "planning.chains.groups",
     "planning.chains.looking_back",

@@ -20,6 +20,7 @@ from jaxte.lower.tiles.slices import NoBlock
 from jaxte.lower.views import one_axis
 from tests.lower import mechanism_flat as flat
 from tests.lower import mechanism_functions as of
+from tests.lower import mechanism_sums as sums
 from tests.lower.mechanism import Mechanism, Positions, Sample, Shape, as_named, replaced
 from tests.lower.mechanism_rows import ROWS
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jaxte.lang.expr import Read
 from jaxte.lang.limits import CASES
@@ -35,12 +35,19 @@ class Chain:
         rows: of each role the nodes of its definitions.
         reads: for tensors that are read, one of each step, what these are; reads of one tensor in all steps are not among them.
         starts: what stands for a role some steps before the first one.
+        path: the tensors that the steps end with, and those before the first of them that lead there.
     """
 
     roles: tuple[tuple[Compute, ...], ...]
     rows: tuple[list[Row], ...]
     reads: Mapping[tuple[Tensor, ...], Lagged]
     starts: Mapping[tuple[int, int], Tensor]
+    path: tuple[Compute, ...] = ()
+
+    @property
+    def furthest(self) -> int:
+        """How many steps back a step looks."""
+        return max((own.lag for own in self.reads.values()), default=0)
 
     @property
     def length(self) -> int:
@@ -123,12 +130,12 @@ def _chains_along(path: list[Compute]) -> Iterator[Chain]:
         failed = len(path) - 1
         while len(path) - first >= FEWEST and found is None:
             try:
-                found = _Comparison(path, owner, first).chain()
+                found = Comparison(path, owner, first).chain()
             except Unlike as unlike:
                 failed = first + unlike.number
                 first = failed + 1
         if found is not None:
-            yield found
+            yield replace(found, path=tuple(path))
             path = path[:first]
         else:
             tries += 1
@@ -148,7 +155,7 @@ def _owners(path: Sequence[Compute]) -> dict[Tensor, int]:
     return owner
 
 
-class _Comparison:
+class Comparison:
     """The steps of ``path`` from ``first`` on, compared with the last one."""
 
     def __init__(self, path: Sequence[Compute], owner: Mapping[Tensor, int], first: int) -> None:
@@ -161,15 +168,22 @@ class _Comparison:
         self._role_of: dict[Tensor, tuple[int, int]] = {}
         self._reads: dict[tuple[Tensor, ...], int] = {}
 
-    def chain(self) -> Chain:
+    @property
+    def missing(self) -> list[tuple[Tensor, ...]]:
+        """What is read of the step before and belongs to no role."""
+        return [read for read, lag in self._reads.items() if lag == 1 and read[-1] not in self._role_of]
+
+    def chain(self, others: Sequence[tuple[Tensor, ...]] = ()) -> Chain:
         """The steps as a chain.
+
+        Args:
+            others: tensors of each step that its end does not need.
 
         Raises:
             Unlike: with a step that is not like the last.
         """
         rows: dict[int, list[Row]] = {}
-        self._add(self._path)
-        waiting: list[tuple[Tensor, ...]] = [self._path]
+        waiting: list[tuple[Tensor, ...]] = [own for own in (self._path, *others) if self._add(own)]
         while waiting:
             tensors = waiting.pop()
             own = [t for t in tensors if isinstance(t, Compute)]

@@ -20,6 +20,7 @@ from jaxte.planning.asked import longest_chained
 from jaxte.planning.chains.extents import Apart, extents_of
 from jaxte.planning.chains.found import FEWEST, Chain, chains_in
 from jaxte.planning.chains.made import made_of
+from jaxte.planning.chains.nearer import of_nearer_steps
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
@@ -45,7 +46,7 @@ def with_chains(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     order = topological_order(outputs)
     if len(order) < FEWEST or not all(_is_plain(t) for t in order):
         return outputs
-    found = chains_in(order)
+    found = _apart([of_nearer_steps(chain, order) for chain in chains_in(order)])
     longest = longest_chained() if found else 0
     chains = [chain for chain in found if gains(chain, longest)] if longest else []
     while chains:
@@ -80,6 +81,18 @@ def with_known_chains(outputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         else:
             renew(tensor, new, stands)
     return tuple(new.get(t, t) for t in outputs) if new else outputs
+
+
+def _apart(chains: Sequence[Chain]) -> list[Chain]:
+    """Those of ``chains`` that share no tensor with one before."""
+    found: list[Chain] = []
+    taken: set[Tensor] = set()
+    for chain in chains:
+        own = {t for role in chain.roles for t in role}
+        if taken.isdisjoint(own):
+            found.append(chain)
+            taken |= own
+    return found
 
 
 def _is_plain(tensor: Tensor) -> bool:
