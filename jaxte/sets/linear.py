@@ -60,6 +60,7 @@ class Linear(NamedTuple):
         return frozenset(self.terms.items()), self.constant
 
 
+Linear.__add__ = Linear.plus  # type: ignore[method-assign, assignment]  # the same, with one call of Python less
 new_form = tuple.__new__  # of a form, without a call of Python
 
 
