@@ -47,6 +47,13 @@ def extremum_of_elements_that_are_rounded() -> Tensor:
 
 
 @found
+def sum_with_edges_that_begins_elsewhere() -> Tensor:
+    """Its interior and its faces were counted from 0, so that the element before the first one was added, too."""
+    a, b, k = x(8), x(5, name="W"), te.reduce_axis((1, 5), "k")
+    return te.compute((), lambda: te.sum(b[k] * a[-k % 3] * te.cos(a[te.minimum(k, 1)]), k))
+
+
+@found
 def banded_maximum_of_a_function() -> Tensor:
     """Where tanh of a window and tanh of the whole array were rounded differently, an adjoint got lost."""
     a, k = x(2, 4, 3, 2), te.reduce_axis((0, 4), "k")

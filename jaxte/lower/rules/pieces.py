@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from jaxte.algebra.sums import added
-from jaxte.lang.expr import ONE, Axis, Call, Expr, Read, Reduce, cast, conjunction
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.limits import MOST_WRITTEN
 from jaxte.lang.operators import SELECT
@@ -197,6 +197,8 @@ def _cuts(node: Reduce, reads: Sequence[Read], scope: Scope) -> Cuts:
     if node.reducer.name != "sum" or node.exprs[0].reduces or reads_data(node):
         return {}
     cuts = interior_cuts(node.exprs[0], reads, node.axes, Scope((*scope.order, *node.axes)))
+    if any(axis.lo is not ZERO for axis in cuts):  # what is taken off is counted from 0
+        return {}
     return cuts if len(reads) * (1 + 2 * len(cuts)) <= MOST_WRITTEN else {}
 
 
