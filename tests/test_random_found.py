@@ -54,6 +54,19 @@ def sum_with_edges_that_begins_elsewhere() -> Tensor:
 
 
 @found
+def window_between_bounds_that_have_its_own_axis() -> Tensor:
+    """A window took the place of an axis that stood in a quotient of its bounds, too, where nothing bound it any more."""
+    a, i, m = x(13), te.reduce_axis((1, 13), "i"), te.reduce_axis((0, 3), "m")
+
+    def element(j: te.Expr) -> te.Expr:
+        number = 4 * j + 3 * i - m + 4
+        low, moved = 16 * (number // 16) + m, 16 * j + 3 * i
+        return te.sum(a[i] ** 2, axis=[i, m], where=(low <= moved) & (moved <= low + 15) & (number % 16 < 12))
+
+    return te.compute((2,), element)
+
+
+@found
 def banded_maximum_of_a_function() -> Tensor:
     """Where tanh of a window and tanh of the whole array were rounded differently, an adjoint got lost."""
     a, k = x(2, 4, 3, 2), te.reduce_axis((0, 4), "k")

@@ -92,7 +92,10 @@ def _windows(conditions: Sequence[Expr], axis: Axis) -> Iterator[_Window]:
         factor = forms[0].coefficient(axis) if len(forms) == 1 else 0
         if factor:
             end = forms[0].without(axis) * (-1 if factor > 0 else 1)
-            if free_axes(from_linear(end)):
+            moves_with = from_linear(end)
+            if free_axes(moves_with) and not depends_on(
+                moves_with, [axis]
+            ):  # which a quotient in a bound may
                 (lowest if factor > 0 else highest).append((end, abs(factor), condition))
     for (low, step, first), (high, other, last) in product(lowest, highest):
         gap = high - low
