@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from jaxte.lang.expr import Expr, Read, as_expr, cast
+from jaxte.lang.expr import as_expr
 from jaxte.lang.limits import AGAIN, FEW
-from jaxte.lang.walk import substitute
-from jaxte.lower.arrays.data import DynamicIndex, DynamicUpdate
+from jaxte.lower.arrays.data import DynamicUpdate
 from jaxte.lower.arrays.elementwise import Arange, Full, Name, Number
 from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Transpose, View
-from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.code.choice import Choice
 from jaxte.lower.code.lines import tensor_name
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
 from jaxte.lower.recurrences.frames import taken_before
+from jaxte.lower.recurrences.reads import Reads
 from jaxte.lower.recurrences.rings import RING, Ring, ring_of
 from jaxte.lower.recurrences.written import (
     Beside,
@@ -25,17 +24,15 @@ from jaxte.lower.recurrences.written import (
     ended_by,
     read_again,
     spread,
-    window,
     written_step,
     zeros,
 )
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written
-from jaxte.sets.affine import normal
 from jaxte.sets.intervals import known as number_of
 from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
-from jaxte.tensors.recurrences.step import Slice, Step
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.recurrences.step import Step
+from jaxte.tensors.tensor import Tensor
 
 
 def recurrence_statements(
@@ -80,7 +77,8 @@ class Text:
         choices: what became of the tensors of a step.
         beside: what a step is handed of others, parameters behind its own.
         before: statements that come before the loop, and make what each step reads.
-        turned: tensors with an axis first, which are made before the loop too.
+        rings: the last values of states, as arrays.
+        reads: what a step reads of other tensors.
     """
 
     group: Recurrence
@@ -94,8 +92,11 @@ class Text:
     choices: list[Choice] = field(default_factory=list)
     beside: Sequence[Beside] = ()
     before: list[Statement] = field(default_factory=list)
-    turned: dict[tuple[Tensor, int], Statement] = field(default_factory=dict)
     rings: dict[State, Ring] = field(default_factory=dict)
+    reads: Reads = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reads = Reads(self.step, self.known, self.writer, self.scope, self.beside)
 
     def function(self, name: str, rows: Sequence[int]) -> Function:
         """One step.
@@ -110,7 +111,7 @@ class Text:
         inner = self.writer.program(Tiling(tuple(self.step.order), {}, {}, once=once), self.known, self.scope)
         lines += inner.statements
         before, lines = taken_before(lines, outside, self.writer.shared.names)
-        self.before = [*self.turned.values(), *before]
+        self.before = [*self.reads.turned.values(), *before]
         self.choices = list(inner.choices)
         results = [tensor_name(inner.names.get(r, ""), r) for r in self.step.results]
         found = [results[n] for n in rows]
@@ -155,7 +156,7 @@ class Text:
                 lines.append(Statement(self.scope, ", ".join(listed), Name(beside.parameter)))
         lines += self._from_rings()
         for placeholder, own in step.slices.items():
-            node = self._sliced(placeholder, own, outside, lines)
+            node = self.reads.of(placeholder, own, outside, lines)
             self.known[placeholder] = names.new(f"{placeholder.name}_{step.now.name}")
             lines.append(Statement(self.scope, self.known[placeholder], node))
         return lines
@@ -167,78 +168,12 @@ class Text:
             if lag > 1 and state in self.rings:
                 ring = self.rings[state]
                 row = ring.row(
-                    self._position(ring.place(step.clock, lag), lines),
+                    self.reads.position(ring.place(step.clock, lag), lines),
                     self.writer.shared.policy.facts.drops_barriers,
                 )
                 self.known[placeholder] = self.writer.shared.names.new(placeholder.name)
                 lines.append(Statement(self.scope, self.known[placeholder], row))
         return lines
-
-    def _sliced(
-        self, placeholder: Tensor, own: Slice, outside: frozenset[Tensor], lines: list[AnyStatement]
-    ) -> Node:
-        handed = self._handed_at(own)
-        if handed is not None:
-            return handed
-        if any(number_of(as_expr(own.source.shape[axis])) == 0 for axis in own.positions):
-            return zeros(placeholder.shape, placeholder.dtype)  # nothing is read of it
-        node: Node = tensor_name(self.known[own.source], own.source)
-        if own.source in outside and self._reads_columns(own):
-            ((axis, position),) = own.positions.items()
-            return DynamicIndex(self._turned(own.source, node, axis), self._position(position, lines), 0)
-        for axis, position in sorted(own.positions.items(), reverse=True):
-            at = self._position(position, lines)
-            node = (
-                window(node, axis, at, own.lengths[axis])
-                if axis in own.lengths
-                else DynamicIndex(node, at, axis)
-            )
-        return node
-
-    def _reads_columns(self, own: Slice) -> bool:
-        """Whether what a step reads lies apart, where a step takes so little time that this is most of it."""
-        return (
-            self.writer.shared.policy.facts.cheap_steps
-            and not own.lengths
-            and len(own.positions) == 1
-            and 0 not in own.positions
-        )
-
-    def _turned(self, source: Tensor, node: Node, axis: int) -> Node:
-        """``source`` with ``axis`` first."""
-        order = (axis, *(n for n in range(len(node.shape)) if n != axis))
-        if (source, axis) not in self.turned:
-            name = self.writer.shared.names.new(f"{source.name}_rows")
-            self.turned[source, axis] = Statement(self.scope, name, View(node, Transpose(order)))
-        made = self.turned[source, axis]
-        return Name(made.target, made.source.shape, made.source.kind)
-
-    def _handed_at(self, own: Slice) -> Name | None:
-        """A slice that the step is handed by itself."""
-        for beside in self.beside:
-            if own.source in beside.names and not own.lengths:
-                ((_, position),) = own.positions.items()
-                if number_of(normal(position - self.step.clock)) == beside.offset:
-                    return beside.names[own.source]
-        return None
-
-    def _position(self, position: Expr, lines: list[AnyStatement]) -> Node:
-        """A position of a slice, an expression of the clock."""
-        step = self.step
-        if position is step.clock:
-            return tensor_name(self.known[step.now], step.now)
-        body = cast(substitute(position, {step.clock: Read(step.now, ())}), "int32")
-        own = Compute(f"{step.now.name}_at", (), body)
-        return self._lowered(own, lines)
-
-    def _lowered(self, tensor: Compute, lines: list[AnyStatement]) -> Node:
-        """The value of a tensor without axes; statements that it needs are added to ``lines``."""
-        own = Assignment(self.scope, self.scope, tensor.name, self.known, in_tiles=True)
-        shared = replace(self.writer.shared, written={})
-        *before, last = self.writer.lower(own, shared, tensor).statements
-        lines += before
-        assert isinstance(last, Statement)
-        return last.source
 
     # --- the end of a step, and the loop
 
@@ -254,7 +189,7 @@ class Text:
                 continue
             if lag == RING:
                 ring = self.rings[state]
-                found.append(ring.with_row(own, self._position(ring.place(self.step.clock, 0), lines)))
+                found.append(ring.with_row(own, self.reads.position(ring.place(self.step.clock, 0), lines)))
                 continue
             found.append(own if lag == 1 else Name(by_key[state, lag - 1], own.extents, own.own_kind))
         return found[0] if len(found) == 1 else Tuple(tuple(found))
