@@ -490,6 +490,23 @@ def test_what_a_condition_excludes_stays_zero_beside_a_nan() -> None:
         np.testing.assert_allclose(interpreted(adjoint, p.feeds), expected)
 
 
+def test_no_position_out_of_range_is_read_for_a_choice_that_axes_of_one_element_decide() -> None:
+    """The zero that a choice leaves was multiplied by what is read out of range, and was NaN."""
+    a, b, at, k = x(1), x(1, name="W"), te.placeholder((1,), "int32", "I"), te.reduce_axis((0, 3), "k")
+    t = te.compute((1, 1, 3), lambda i, j, m: a[i] * b[at[i]], "t")
+    y = te.compute(
+        (1, 1),
+        lambda i, j: te.sum(te.select((i != j) & (k != j), t[i, j, k] * t[i, j, k], 0.0), axis=k),
+        "y",
+    )
+    head = te.placeholder((1, 1), "float64", "H")
+    feeds = {a: np.ones(1), b: np.ones(1), at: np.int32([-1]), head: np.ones((1, 1))}
+    for adjoint in te.differentiate(y, [a, b], head=head):
+        own = {t: feeds[t] for t in inputs_of([adjoint])}
+        for run in (te.interpret, te.evaluate):
+            np.testing.assert_array_equal(run(adjoint, own), [0.0])
+
+
 def padded_window() -> Tensor:
     a, k = x(6), te.reduce_axis((0, 3), "k")
     return te.compute((2,), lambda i: te.sum(a[3 * i + k] ** 2 * (k + 1), k, where=3 * i + k >= 1))

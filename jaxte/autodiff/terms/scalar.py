@@ -26,7 +26,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.lang.graphs import identical, ordered
-from jaxte.lang.operators import AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
+from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.scalars.rows import OPS
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder, substitute
@@ -63,7 +63,28 @@ class Contribution:
         table = dict[Expr, Expr](positions.items())
         read, where, value = (substitute(e, table) for e in (self.read, self.where, self.value))
         axes = tuple(axis for axis in self.axes if axis not in positions)
-        return Contribution(read, axes, where, value)
+        # a choice that is decided there may leave zero of what it guards, which nothing else is multiplied by
+        return Contribution(read, axes, where, Const(0.0) if _is_nothing(value) else value)
+
+
+def _is_nothing(value: Expr) -> bool:
+    """Whether ``value`` is made of zeros and of numbers that they are multiplied by."""
+    stack = [value]
+    while stack:
+        match stack.pop():
+            case Call(op, (a, b)) if op is ADD:
+                stack += [a, b]
+            case Call(op, (a,)) if op is NEGATIVE or op.name == "cast":
+                stack.append(a)
+            case Call(op, (Const(number), a)) if op is MULTIPLY and cmath.isfinite(number):
+                stack.append(a)
+            case Call(op, (a, Const(number))) if (
+                op in (MULTIPLY, DIVIDE) and number and cmath.isfinite(number)
+            ):
+                stack.append(a)
+            case node if not is_zero(node):
+                return False
+    return True
 
 
 def contributions(
