@@ -14,9 +14,8 @@ from jaxte.bridge.price.operations import APART, JOINS, SAME, Array, Operation, 
 _JAXTE = "jaxte"  # the primitive that holds a program of ours
 _PLAIN = (int, float, str, tuple, type(None), np.dtype)
 _NUMBERS = frozenset([int])
-_PRODUCTS = frozenset(
-    [1.0, 2.0, 3.0]
-)  # powers that XLA multiplies out; JAX's slope of each has its exponent less 1
+# powers that XLA multiplies out; JAX's slope of each has its exponent less 1
+_PRODUCTS = frozenset([1.0, 2.0, 3.0])
 _HOLD_BODIES = frozenset(["scan", "while", "cond"])
 
 

@@ -129,12 +129,12 @@ class Blocks:
             blocks[number], self._indices(number, own.axes, (since // self.size, since % self.size))
         )
         if self.rest:
-            inside = clock >= self.first if self.group.reverse else clock < self.count * self.size
+            in_a_block = clock >= self.first if self.group.reverse else clock < self.count * self.size
             start = 0 if self.group.reverse else self.count * self.size
             behind = Read(
                 self._rest(number, blocks), self._indices(number, own.axes, (normal(clock - start),))
             )
-            body = call(SELECT, inside, body, behind)
+            body = call(SELECT, in_a_block, body, behind)
         return self._over(
             number, self.group.states[number].name, (Axis(clock.name, 0, self.extent),), body
         ).with_facts(own.facts)

@@ -93,9 +93,8 @@ def _windows(conditions: Sequence[Expr], axis: Axis) -> Iterator[_Window]:
         if factor:
             end = forms[0].without(axis) * (-1 if factor > 0 else 1)
             moves_with = from_linear(end)
-            if free_axes(moves_with) and not depends_on(
-                moves_with, [axis]
-            ):  # which a quotient in a bound may
+            # a quotient in a bound may depend on the axis itself
+            if free_axes(moves_with) and not depends_on(moves_with, [axis]):
                 (lowest if factor > 0 else highest).append((end, abs(factor), condition))
     for (low, step, first), (high, other, last) in product(lowest, highest):
         gap = high - low
