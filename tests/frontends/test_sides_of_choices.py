@@ -192,3 +192,33 @@ def test_explain_says_how_a_root_is_differentiated() -> None:
     assert [line.reason for line in report.guarded] == [
         "differentiated as a power of what the root is taken of"
     ]
+
+
+def test_what_both_branches_make_by_equal_steps_needs_no_guard() -> None:
+    """It is needed wherever one of them is taken: guarded by each of them, a logarithm would be two, with two slopes."""
+
+    def one_of_both(x: Any, y: Any) -> Any:
+        return where(y < 1, jnp.log(x) * y, jnp.log(x) + y)
+
+    def chosen(x: Any, y: Any) -> Any:
+        return jnp.sum(where(P, one_of_both(x, y) ** 2, 0.0))
+
+    assert not te.explain(te.grad(lambda x, y: jnp.sum(one_of_both(x, y))), X, X).guarded
+    grad = te.grad(chosen)
+    assert sum("log" in str(line) for line in te.explain(grad, X, X).guarded) == 1
+    assert str(jax.make_jaxpr(grad)(X, X)).count(" log ") == 1
+    with jax.enable_x64(True):
+        expected = jax.grad(lambda x, y: chosen(where(P, x, 1.0), y))(jnp.asarray(X), jnp.asarray(X))
+        np.testing.assert_allclose(grad(jnp.asarray(X), jnp.asarray(X)), expected, rtol=1e-12)
+
+
+def test_callbacks_are_called_beside_guards() -> None:
+    seen: list[float] = []
+
+    def printed(x: Any) -> Any:
+        jax.debug.callback(lambda total: seen.append(float(total)), jnp.sum(x))
+        return jnp.sum(where(x > 0, jnp.log(x), 0.0))
+
+    found = te.grad(printed)(jnp.asarray([0.0, 2.0]))
+    jax.effects_barrier()
+    assert seen == [2.0] and np.array_equal(found, [0.0, 0.5])

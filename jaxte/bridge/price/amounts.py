@@ -30,6 +30,13 @@ _KINDS = {
 }
 
 
+_FUNCTIONS = ("cheap", "division", "exponential", "power")
+# by routines, which raising does not make faster
+_DONE_WELL = frozenset(
+    ["product", "product_row", "vector_row", "convolution", "sort", "fft", "scattered", "scattered_row"]
+)
+
+
 def total(amounts: Iterable[Amounts]) -> Amounts:
     found: Amounts = {}
     for own in amounts:
@@ -105,6 +112,15 @@ def _reduced_by(own: Operation, count: float) -> float:
 
 def _is_written_into(maker: Operation | None) -> bool:
     return maker is not None and maker.name in (operations.UPDATE, "broadcast_in_dim", operations.APART)
+
+
+def computed_once(own: Operation) -> Amounts:
+    """What one operation does in any program, which computes each of its elements once."""
+    if own.name in operations.FUSED:
+        kind = "cheap" if own.name in operations.REDUCTIONS else _KINDS.get(own.name, "")
+        size = (own.inputs[0] if own.name in operations.REDUCTIONS else own.made).size
+        return {kind: float(size)} if kind in _FUNCTIONS else {}
+    return {name: amount for name, amount in of_routine(own).items() if name in _DONE_WELL}
 
 
 def of_routine(own: Operation) -> Amounts:

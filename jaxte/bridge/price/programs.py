@@ -8,10 +8,19 @@ from typing import Any
 
 import jax
 
-from jaxte.bridge.price.amounts import Amounts, moved_whole, of_loop, of_routine, seconds, times, total
+from jaxte.bridge.price.amounts import (
+    Amounts,
+    computed_once,
+    moved_whole,
+    of_loop,
+    of_routine,
+    seconds,
+    times,
+    total,
+)
 from jaxte.bridge.price.entered import operations
 from jaxte.bridge.price.loops import loops
-from jaxte.bridge.price.operations import APART, EXPONENTIALS, FUSED, POWERS, Operation
+from jaxte.bridge.price.operations import APART, FUSED, Operation
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.graphs import filled_in
 from jaxte.lower.cost.platforms import platform_of
@@ -26,15 +35,16 @@ def amounts_of(closed: Any, platform: str = "cpu") -> Amounts:
     return total([*map(of_loop, loops(order)), *(a for own in order for a in _others(own, platform))])
 
 
-def dear_once(closed: Any, platform: str = "cpu") -> Amounts:
-    """The exponentials and powers of a jaxpr with each operation computed once, which is least: loops may compute what several of them read again."""
+def once(closed: Any, platform: str = "cpu") -> Amounts:
+    """What a jaxpr does with each function computed once, which is least: loops may compute what several of them read again. Of the rest, what every
+    program for the same does that reads what this one reads: sums, large products and dense convolutions, sorts, transforms, scatters.
+    """
     found: list[Amounts] = []
     for own in operations(closed, platform):
         if own.name == "scan":
-            found.append(times(dear_once(own.params["jaxpr"], platform), own.params["length"]))
-        elif not own.is_known:
-            kinds = {"exponential": EXPONENTIALS, "power": POWERS}
-            found += [{kind: float(own.made.size)} for kind, names in kinds.items() if own.name in names]
+            found.append(times(once(own.params["jaxpr"], platform), own.params["length"]))
+        elif not own.is_known and own.outputs:
+            found.append(computed_once(own))
     return total(found)
 
 

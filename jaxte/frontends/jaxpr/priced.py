@@ -12,7 +12,7 @@ import jax
 from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.jaxprs import GROUPS, scan_counts
 from jaxte.bridge.price.amounts import Amounts, seconds
-from jaxte.bridge.price.programs import amounts_of, dear_once, with_gradient
+from jaxte.bridge.price.programs import amounts_of, once, with_gradient
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.convolutions import runs_well_in_loops
@@ -43,6 +43,7 @@ _KEPT = (
     "exponential",
     "power",
 )
+_ONCE = ("exponential", "power")
 # which a region has no part of, and every program has
 _AT_DATA = ("gathered", "scattered", "scattered_row", "sort")
 _LOOP = "scan"
@@ -85,12 +86,7 @@ def cheaper(
         left = candidate(planner(Choice.NOTHING).plan(closed, wanted))
         best = best.or_faster(left, paces, asked.taken_back)
         _tell((e for e in left.plan.kept if e.fate in GAINING), "as it stands it is faster by estimate")
-    each = asked.each if number <= asked.large else asked.each_of_large
-    if (
-        whole
-        or best.seconds(paces) < each * number
-        or best.part_kept(paces, asked.most_kept) > asked.most_kept
-    ):
+    if whole or best.is_done_well(paces, asked.most_kept, asked.each_of(number) * number):
         return best.plan
     everything = planner(Choice.EVERYTHING).plan(closed, wanted)
     if everything.places == plan.places:
@@ -128,14 +124,23 @@ class _Candidate:
     def seconds(self, paces: Paces) -> float:
         return seconds(self.amounts, paces)
 
-    def part_kept(self, paces: Paces, most: float) -> float:
-        """The part of the time in what no program does faster; of exponentials and powers that is each of them once, which is looked at where all are more than ``most``."""
-        found = _part_in(_KEPT, self.amounts, paces)
-        if found <= most:
-            return found
-        once = dear_once(self.program, self.platform)
-        own = self.amounts | {name: min(self.amounts.get(name, 0.0), amount) for name, amount in once.items()}
-        return seconds({name: own[name] for name in _KEPT if name in own}, paces) / self.seconds(paces)
+    def is_done_well(self, paces: Paces, most: float, least: float) -> bool:
+        """Whether so little is left to be gained that no other program is derived: more than ``most`` of the time is in what no program does faster, or
+        less than ``least`` seconds are above what all functions take that are computed once.
+
+        Of exponentials and powers the former is each of them once, too, which is looked at where all are more than ``most``.
+        """
+        whole = self.seconds(paces)
+        if whole < least:
+            return True
+        computed = once(self.program, self.platform)
+        own = {
+            name: min(self.amounts[name], computed.get(name, 0.0)) for name in _ONCE if name in self.amounts
+        }
+        kept = _part_in(_KEPT, self.amounts, paces)
+        if kept > most:
+            kept = seconds({n: a for n, a in (self.amounts | own).items() if n in _KEPT}, paces) / whole
+        return kept > most or whole - seconds(computed, paces) < least
 
     def or_faster(self, other: _Candidate, paces: Paces, margin: float, whole: float = 1.0) -> _Candidate:
         """This one, or the other where that is faster by both prices, by the margin, and by ``whole`` by the whole price."""

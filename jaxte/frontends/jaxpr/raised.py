@@ -167,16 +167,16 @@ class Raised(PickledByName, Explained[RaisedReport], Generic[P, R_co]):
         found = found or self._plans.find(own, wanted)
         if found is None:
             with made_for(self.platform):
-                planner = self._planner(self.choice)
+                planner = self._planner()
                 found = planner.plan(traced.closed, wanted)
                 if self.choice is Choice.ESTIMATED and self.save is None:
                     read = planner.read(traced.closed)
-                    found = cheaper(traced.closed, read, wanted, found, self._planner)
+                    found = cheaper(traced.closed, read, wanted, found, planner.choosing)
             self._plans.keep(own, found, wanted)
         return found
 
-    def _planner(self, choice: Choice) -> Planner:
-        return Planner(choice, safe=self.safe, alike=self._alike, raising=self._like, save=self.save)
+    def _planner(self) -> Planner:
+        return Planner(self.choice, safe=self.safe, alike=self._alike, raising=self._like, save=self.save)
 
     def on(self, platform: str | None) -> Raised[P, R_co]:
         """The same function raised for a platform."""

@@ -78,9 +78,9 @@ class Asked:
         least: seconds, below which what is saved of a call takes thousands of calls to make up for deriving another program.
         passes: times that a gradient may take as long as its function, of which alone the price costs nothing.
         both: times that value and gradient take at least as long as the function, by JAX's transposes.
-        each: seconds for each step of such a function: deriving one takes some 10 ms, which less than this makes up for in more than a thousand calls.
+        each: seconds for each step of such a function that are above the least that they take: deriving one takes some 5 ms, which less than this makes up for in more than 500 calls.
         most_steps: of a function whose derivative is derived to find out, without its views.
-        large, each_of_large: steps of one for which each of them has to take longer, and how long: deriving it takes a second or two.
+        large: steps, beyond which each has to take longer by as much for so many more: deriving them takes longer than tracing most functions.
         most_kept: part of the time in what no program does faster, such as large products and scatters to positions that are data.
     """
 
@@ -93,8 +93,11 @@ class Asked:
     each: float
     most_steps: int
     large: int
-    each_of_large: float
     most_kept: float
+
+    def each_of(self, steps: int) -> float:
+        """Seconds for each of so many steps."""
+        return self.each * max(1.0, steps / self.large)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,6 @@ CPU_ASKED = Asked(
     both=1.5,  # 1.55 to 26 for 40 functions of the raised corpus, of which it decides 31 as their prices do
     each=1e-5,
     most_steps=200,
-    large=100,
-    each_of_large=3e-5,
+    large=50,
     most_kept=0.6,
 )

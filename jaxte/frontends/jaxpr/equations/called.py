@@ -216,20 +216,33 @@ def read_after(
 def _repetitions(kinds: Sequence[Hashable]) -> Iterator[tuple[int, int, int]]:
     """Where something is repeated at once, how many equations it has and how often it is there: the shortest such, from the front."""
     at = 0
-    while at < len(kinds):
-        length = next((n for n in range(2, BEHIND) if _alike(kinds, at, n) >= (SEVERAL - 1) * n), None)
+    numbers: dict[Hashable, int] = {}
+    listed = [-1 if kind is None else numbers.setdefault(kind, len(numbers)) for kind in kinds]
+    while at < len(listed):
+        length = _repeated_length(listed, at)
         if length is None:
             at += 1
             continue
-        count = _alike(kinds, at, length) // length + 1
+        count = _alike(listed, at, length) // length + 1
         yield at, length, count
         at += length * count
 
 
-def _alike(kinds: Sequence[Hashable], at: int, length: int) -> int:
-    """How many equations from ``at`` on are of the kind of that which is ``length`` behind it."""
+def _repeated_length(kinds: Sequence[int], at: int) -> int | None:
+    """The least number of equations from ``at`` on that are there several times, one after the other."""
+    own, end = kinds[at], min(at + BEHIND, len(kinds))
+    if own < 0:
+        return None
+    for n in range(at + 2, end):
+        if kinds[n] == own and _alike(kinds, at, n - at) >= (SEVERAL - 1) * (n - at):
+            return n - at
+    return None
+
+
+def _alike(kinds: Sequence[int], at: int, length: int) -> int:
+    """How many equations from ``at`` on are of the kind of that which is ``length`` behind it; those of no kind, which are negative, are not."""
     n = at
-    while n + length < len(kinds) and kinds[n] is not None and kinds[n] == kinds[n + length]:
+    while n + length < len(kinds) and kinds[n] >= 0 and kinds[n] == kinds[n + length]:
         n += 1
     return n - at
 

@@ -81,7 +81,8 @@ class Step:
 
     @property
     def is_known(self) -> bool:
-        return not any(map(is_, map(_known, self.outputs), repeat(None)))
+        """Whether all that it makes is known; what makes nothing, as a callback, is there for something else."""
+        return bool(self.outputs) and not any(map(is_, map(_known, self.outputs), repeat(None)))
 
     @cached_property
     def has_symbols(self) -> bool:

@@ -20,8 +20,9 @@ from jaxte.bridge.calls.options import NO_OPTIONS
 from jaxte.bridge.jaxprs import bound
 from jaxte.bridge.price.operations import EXPONENTIALS, POWERS
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
-from jaxte.frontends.jaxpr.equations.steps import Slot, Step, needed, slot_of
+from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, needed, slot_of, slots_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
+from jaxte.frontends.jaxpr.guards.merged import merged
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.slopes import (
     Guard,
@@ -53,8 +54,12 @@ def guarded(
     Its first ``same`` arguments are so in each turn of a loop. What is ``inside`` of another function makes a part of a result alone.
     """
     results = [slot_of(v, slots) for v in closed.jaxpr.outvars]
-    kept = set(needed(steps, results))
-    steps = [step for step in steps if step in kept or step.eqn.effects]
+    with_effects = [step for step in steps if step.eqn.effects]
+    kept = {
+        *needed(steps, [*results, *(slot for step in with_effects for slot in step.inputs)]),
+        *with_effects,
+    }
+    steps = [step for step in steps if step in kept]
     needs = Needs(steps, results, whole=not inside)
     partial = [step for step in steps if any(map(needs.partial, step.outputs))]
     ranges = Ranges()
@@ -68,6 +73,10 @@ def guarded(
         and not leaves_no_nan(step, needs, ranges, still)
         and not _is_needed_in_whole(step, needs)
     }
+    if (other := merged(closed, steps, slots, guards)) is not None:
+        own = slots_of(other, {n: slots[v].known for n, v in enumerate(closed.jaxpr.invars)})
+        steps = [step for _, found in flat(other.jaxpr.eqns, own) for step in found]
+        return guarded(other, steps, own, same, inside)
     roots = roots_of((step for step in steps if step not in guards), needs)
     if not guards and not roots:
         return None

@@ -45,6 +45,7 @@ class Planner:
         alike: code of other plans of the same function, which serves where regions are equal.
         raising: raises functions that a rule of ``jax.custom_vjp`` differentiates itself; None where these stay as they are.
         save: bytes of states that each loop keeps; None for what JAX keeps.
+        beside: one of another choice, which may have read and rewritten the same jaxpr.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Planner:
         alike: Alike | None = None,
         raising: Raising | None = None,
         save: int | None = None,
+        beside: Planner | None = None,
     ) -> None:
         self.choice, self.save = choice, save
         self.safe = safe
@@ -62,8 +64,14 @@ class Planner:
         self._raising = raising
         self._made: dict[Hashable, tuple[Any, Plan]] = {}
         self._seen = 0
-        self._first: tuple[Any, Read] | None = None
+        self._first: tuple[Any, Read] | None = None if beside is None else beside._first
+        shared = beside is not None and Choice.NOTHING not in (choice, beside.choice)
+        self._stands: dict[Hashable, tuple[Any, Stands]] = beside._stands if beside and shared else {}
         self._alike = Alike() if alike is None else alike
+
+    def choosing(self, choice: Choice) -> Planner:
+        """One of another choice for the same jaxpr, which is read once, and rewritten once where both narrow it."""
+        return Planner(choice, self.left, self.safe, self._alike, self._raising, self.save, beside=self)
 
     def plan(
         self,
@@ -80,7 +88,7 @@ class Planner:
         runs in each turn of a loop, where XLA does some primitives in other ways, and the first ``same`` arguments are the same in all of them. Some arguments
         may be ``given``: it is known what they hold.
         """
-        key = id(closed), wanted, looped, same, tuple((n, hash(a.tobytes())) for n, a in given.items())
+        key = id(closed), wanted, looped, same, _told(given)
         found = self._made.get(key)
         if found is None:
             number, self._seen = self._seen, self._seen + 1
@@ -92,7 +100,7 @@ class Planner:
     def _plan(
         self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool, given: Given, same: int
     ) -> Plan:
-        instead, closed, slots, found = self._rewritten(closed, divided, wanted, given, same, number > 0)
+        instead, closed, slots, found = self._stands_for(closed, divided, wanted, given, same, number > 0)
         jaxpr = closed.jaxpr
         left = {index for place, index in self.left if place == number}
         listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left, looped)
@@ -135,9 +143,18 @@ class Planner:
         own, found = self._first
         return found if own is closed else steps_of(closed, given)
 
+    def _stands_for(
+        self, closed: Any, divided: bool, wanted: Wanted, given: Given, same: int, inside: bool
+    ) -> Stands:
+        """What stands in place of ``closed``, which another planner may have found."""
+        key = id(closed), divided, wanted, _told(given), same, inside
+        if key not in self._stands:
+            self._stands[key] = closed, self._rewritten(closed, divided, wanted, given, same, inside)
+        return self._stands[key][1]
+
     def _rewritten(
         self, closed: Any, divided: bool, wanted: Wanted, given: Given, same: int, inside: bool
-    ) -> tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]:
+    ) -> Stands:
         """What stands in place of ``closed``, with its arrays and its equations."""
         slots, found = self.read(closed, given)
         instead = bounded_whiles(closed, slots, wanted)
@@ -215,6 +232,13 @@ def closed_of(eqn: Any) -> list[Any]:
 
 Read = tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]
 """The arrays of a jaxpr, and its equations with their steps."""
+Stands = tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]
+"""What stands in place of a jaxpr, the jaxpr that it is, and its arrays and equations."""
+
+
+def _told(given: Given) -> Hashable:
+    """Equal for arguments that hold the same."""
+    return tuple((n, hash(a.tobytes())) for n, a in given.items())
 
 
 def steps_of(closed: Any, given: Given = NOTHING_GIVEN) -> Read:
