@@ -45,7 +45,7 @@ class Mechanism:
     """A rule.
 
     Attributes:
-        counts: what it gains: "flops", "bytes", "temporaries" of both passes as XLA counts them, an operation of StableHLO, "reductions of several arrays", "steps of
+        counts: what it gains: "flops", "transcendentals", "bytes", "temporaries" of both passes as XLA counts them, an operation of StableHLO, "reductions of several arrays", "steps of
             loops", or "values that are not finite".
         without: does without it.
         small: lets it serve arrays of any size.

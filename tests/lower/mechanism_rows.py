@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jaxte.autodiff.rules import extrema
 from jaxte.lower.rules import operand_order
+from tests.lower import mechanism_dear as dear
 from tests.lower import mechanism_plans as plans
 from tests.lower import mechanism_sums as sums
 from tests.lower import mechanism_windows as windows
@@ -11,6 +12,16 @@ from tests.lower.mechanism import Mechanism, Positions, Sample, as_named, replac
 
 TILES, TRANSFORMED = {"*": "tiles"}, {"*": "Fourier transform"}
 ROWS = (
+    Mechanism(
+        "functions in common",
+        "transcendentals",
+        as_named,
+        (
+            Sample(dear.interference, ((40, 50), (16,), (50,)), 1.45),
+            Sample(dear.angles_apart, ((40, 12), (48, 12), (48,)), 1.3),
+            Sample(dear.encoded, ((3, 40, 20), (16,), (20,)), 1.3),
+        ),
+    ),
     Mechanism(
         "differences apart",
         "bytes",

@@ -59,8 +59,8 @@ def counted(sample: Sample, counts: str, without: str, platform: str) -> tuple[f
         return float(sum(np.sum(~np.isfinite(r)) for r in results)), results
     if counts == "temporaries":
         return float(compiled.memory_analysis().temp_size_in_bytes), results
-    if counts in ("flops", "bytes"):
-        return float(compiled.cost_analysis()[{"flops": "flops", "bytes": "bytes accessed"}[counts]]), results
+    if counts in ("flops", "bytes", "transcendentals"):
+        return float(compiled.cost_analysis()["bytes accessed" if counts == "bytes" else counts]), results
     found = _SEVERAL if counts == "reductions of several arrays" else rf"stablehlo\.{counts}\b"
     return float(len(re.findall(found, lowered.as_text()))), results
 

@@ -19,6 +19,7 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.computed_once import with_shared_products
 from jaxte.lower.program.across.contractions_in_common import with_common_contractions
 from jaxte.lower.program.across.first_hits import without_winners
+from jaxte.lower.program.across.functions_in_common import with_common_functions
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
 from jaxte.lower.program.across.pieces_within import with_pieces_within, with_windows_within
 from jaxte.lower.program.across.segments import with_segments
@@ -76,6 +77,11 @@ PASSES = (
         "products in common",
         lambda planned, at: with_shared_products(planned, at.results, at.policy),
         "a product that several sums read is computed once",
+    ),
+    Pass(
+        "functions in common",
+        lambda planned, at: with_common_functions(planned, at.policy),
+        "a dear function that several products of matrices sum is computed once",
     ),
     Pass(
         "contractions in common",

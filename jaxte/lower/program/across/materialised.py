@@ -43,7 +43,9 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
     """
     order = list(order)
     found = _windows_read_again(order, returned) | _repeated(order) | _summed_in_blocks(order)
-    found |= _operands_of_several(order) | _of_differences_in_common(order) | _summed_term_by_term(order)
+    found |= (
+        _operands_of_several(order, returned) | _of_differences_in_common(order) | _summed_term_by_term(order)
+    )
     rows: set[Tensor] = set()
     leads: dict[Tensor, bool] = {}
     for reader in order:
@@ -104,9 +106,12 @@ def _windows_read_again(order: Sequence[Tensor], returned: frozenset[Tensor]) ->
     return {t for t in many if _taps(t.body) >= MANY_OPERATIONS or _is_short_product(t.body)}
 
 
-def _operands_of_several(order: Sequence[Tensor]) -> set[Tensor]:
-    """Functions that several products of matrices read: each product is a call, before which XLA would compute them again, laid out as it wants them."""
-    times: Counter[Tensor] = Counter()
+def _operands_of_several(order: Sequence[Tensor], returned: frozenset[Tensor]) -> set[Tensor]:
+    """Functions that several products of matrices read: each product is a call, before which XLA would compute them again, laid out as it wants them.
+
+    What is returned, a residual of the backward pass, is read by a product of that, too.
+    """
+    times: Counter[Tensor] = Counter(returned)
     for reader in order:
         nodes = postorder(reader.body) if isinstance(reader, Compute) else []
         products = [n for n in nodes if isinstance(n, Reduce) and is_contraction(n)]
