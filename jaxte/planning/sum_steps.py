@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from jaxte.lang.expr import TRUE, Axis, Expr, Reduce
 from jaxte.lang.rules import Rule
 from jaxte.planning.asked import Asked
+from jaxte.planning.conditions.all_but_one import before_and_after
 from jaxte.planning.conditions.counted_points import at_counted_points
 from jaxte.planning.conditions.data_equations import with_data_equations
 from jaxte.planning.conditions.masked_weights import with_masked_weights
@@ -84,6 +85,12 @@ CARRIED = Rule(
     "geometric sums", _carried, "geometric weights carry sums from step to step, or from block to block"
 )
 
+ALL_BUT_ONE = Rule[Expr, Sum](
+    "all but one",
+    lambda node, at: before_and_after(node, at.axes, at.name) if isinstance(node, Reduce) else node,
+    "what all positions but one make is known of those before it and those behind it",
+)
+
 ELEMENTS = Rule[Expr, Sum](
     "elements of windows",
     lambda node, at: with_elements(node, at.axes, at.name) if isinstance(node, Reduce) else node,
@@ -152,6 +159,7 @@ SUMS: tuple[Rule, ...] = (
     SOLVED,
     COUNTED,
     DIVISORS,
+    ALL_BUT_ONE,
     ELEMENTS,
     EXTREMA,
     WINNERS,

@@ -20,6 +20,7 @@ from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_who
 from jaxte.planning.indices.shaped import with_flat_windows, with_shapes
 from jaxte.planning.orders.distribution import added
 from jaxte.planning.sum_steps import (
+    ALL_BUT_ONE,
     CARRIED,
     COUNTED,
     DIVISORS,
@@ -174,7 +175,7 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
     if divisors:
         inner = _sum_planned(value, at)
         return _where(outside, reduce(lambda above, below: call(DIVIDE, above, below), divisors, inner), node)
-    for rule in (ELEMENTS, EXTREMA, WINNERS, CARRIED, TABLES):
+    for rule in (ALL_BUT_ONE, ELEMENTS, EXTREMA, WINNERS, CARRIED, TABLES):
         found = rule.at(value, at)
         if found is not value:
             return _where(outside, found, node)

@@ -463,3 +463,27 @@ def scores_of_paths(e: Tensor, w: Tensor) -> Tensor:
         init=(0.0, 0.0),
     )
     return a
+
+
+# --- reductions over all positions but one
+
+
+def messages(x: Tensor) -> Tensor:
+    """What all other variables of a check say of each one: decoding by belief propagation."""
+    (j,) = summed(j=x.shape[1])
+    return te.compute(x.shape, lambda c, i: te.prod(te.tanh(0.5 * x[c, j]), axis=j, where=j != i), "y")
+
+
+def rates(gains: Tensor) -> Tensor:
+    """Rates of users, each of which hears all others as noise."""
+    n, (j,) = gains.shape[1], summed(j=gains.shape[1])
+    others = te.compute(
+        (gains.shape[0], n), lambda s, i: te.sum(gains[s, j] ** 2, axis=j, where=j != i), "others"
+    )
+    return te.compute((gains.shape[0], n), lambda s, i: te.log1p(gains[s, i] ** 2 / (1 + others[s, i])), "y")
+
+
+def left_out(x: Tensor) -> Tensor:
+    """How far each row is from the mean of the others."""
+    n, (j,) = x.shape[0], summed(j=x.shape[0])
+    return te.compute(x.shape, lambda i, c: x[i, c] - te.sum(x[j, c], axis=j, where=j != i) / (n - 1), "y")

@@ -174,6 +174,16 @@ ROWS = (
         ),
     ),
     Mechanism(
+        "all but one",
+        "temporaries",
+        as_named,
+        (
+            Sample(plans.messages, ((8, 30),), 5),
+            Sample(plans.rates, ((8, 40),), 5),
+            Sample(plans.left_out, ((40, 16),), 5),
+        ),
+    ),
+    Mechanism(
         "lines of weights",
         "bytes",
         as_named,

@@ -26,6 +26,7 @@ from jaxte.lower.program.across.padded_once import (
     shifted_axes,
 )
 from jaxte.lower.program.across.stencils import leads_to_stencils, stencils_behind_cheap_ones
+from jaxte.planning.indices.lines import Line
 from jaxte.planning.indices.shared_elements import is_kept
 from jaxte.sets.intervals import known
 from jaxte.sets.piecewise_affine import is_repeated
@@ -51,7 +52,7 @@ def materialised(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozen
     for reader in order:
         if not isinstance(reader, Compute):
             continue
-        found.update(t for t in reader.inputs if isinstance(t, Shared))
+        found.update(t for t in reader.inputs if isinstance(t, (Line, Shared)))
         padded, shifted, summed = paddings(reader.body), shifted_axes(reader.body), _summed(reader.body)
         # for a body that reads many tensors, once for all of them
         mixed = cache(partial(mixed_axes, reader.body))
