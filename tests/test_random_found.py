@@ -47,6 +47,14 @@ def extremum_of_elements_that_are_rounded() -> Tensor:
 
 
 @found
+def equal_elements_of_a_combiner() -> Tensor:
+    """Where all are equal, halves at both sides of each element added up to more than what flows back."""
+    a, k = x(3), te.reduce_axis((0, 4), "k")
+    largest = te.comm_reducer(te.maximum, lambda t: te.const(float("-inf"), t), name="largest")
+    return te.compute((3,), lambda i: largest(a[i] * a[i // 2], axis=k))
+
+
+@found
 def sum_with_edges_that_begins_elsewhere() -> Tensor:
     """Its interior and its faces were counted from 0, so that the element before the first one was added, too."""
     a, b, k = x(8), x(5, name="W"), te.reduce_axis((1, 5), "k")

@@ -242,6 +242,20 @@ def test_arrays_are_values_before_the_first_position():
     assert [a.tolist() for a in te.evaluate([h, g], {})] == [[[0, 2, 4], [0, 4, 8]], [[5] * 3] * 2]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "complex64", "float16", "int32"])
+def test_a_function_before_the_first_position_says_the_dtype(dtype):
+    """A body that reads the tensor alone was of float32, whatever it began with."""
+    x = te.placeholder((3,), dtype, name="x")
+    body = lambda h, t, i: h[t - 1, i] + h[t - 1, 0]  # noqa: E731
+    assert {te.recurrence((4, 3), body, init=init).dtype for init in (x, lambda i: x[i])} == {dtype}
+
+
+def test_no_imaginary_part_is_lost_before_the_first_position():
+    z = te.placeholder((3,), "complex64", name="z")
+    with pytest.raises(te.DtypeError, match=r"init of h .* complex64, h is float32; .* or give a complex dtype"):
+        te.recurrence((4, 3), lambda h, t, i: 2 * h[t - 1, i], init=z, dtype="float32")
+
+
 def test_a_body_may_take_all_axes_at_once():
     h = te.recurrence((2, 3), lambda h, *at: 2 * h[at[0] - 1, at[1]], init=1.0)
     assert te.evaluate(h, {}).tolist() == [[2] * 3, [4] * 3]

@@ -6,7 +6,8 @@ With ``y = reduce over k of x[k]`` and the adjoint ``g`` of ``y``, the adjoint o
 - product: ``g`` times the product of the others, as (product of those before) * (product of those after), which is
   exact when some are zero;
 - any combiner: the derivative of ``combine(combine(before, x[k]), after)``, with ``before`` and ``after`` the
-  reductions of the points before and after ``k``.
+  reductions of the points before and after ``k``. Of equal operands of a maximum in it the first one receives everything: halves at both places
+  where an element is combined would add up to more or less than ``g``.
 
 The reductions of the points before and after are tensors of their own, computed by cumulative reductions.
 """
@@ -26,14 +27,26 @@ from jaxte.autodiff.terms.places import deskewed, fresh, points_of
 from jaxte.autodiff.terms.scalar import Contribution, contributions
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
-from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Read, Reduce, Symbol, call, cast
+from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.lang.graphs import among, place_of
-from jaxte.lang.operators import AND, EQUAL, GREATER, LESS, Op
-from jaxte.lang.walk import combine, depends_on, free_axes, reads_of, substitute
+from jaxte.lang.operators import (
+    AND,
+    EQUAL,
+    GREATER,
+    GREATER_EQUAL,
+    LESS,
+    LESS_EQUAL,
+    MAXIMUM,
+    MINIMUM,
+    SELECT,
+    Op,
+)
+from jaxte.lang.walk import combine, depends_on, free_axes, reads_of, rewrite, substitute
 from jaxte.tensors.reductions import position_of
 from jaxte.tensors.tensor import Compute
 
 Wanted = Callable[[Expr], bool]
+_KEEPS_FIRST = {MAXIMUM: GREATER_EQUAL, MINIMUM: LESS_EQUAL}
 
 
 def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list[Contribution]:
@@ -173,10 +186,24 @@ def _product_slope(node: Reduce, before: Sequence[Expr], after: Sequence[Expr], 
     return [Const(0.0) if found is None else found]
 
 
+def _to_the_first(expr: Expr) -> Expr:
+    """``expr`` with maxima and minima as choices, of which the first operand is taken where both are equal."""
+
+    def chosen(node: Expr) -> Expr:
+        match node:
+            case Call(op, (a, b)) if op in _KEEPS_FIRST:
+                return call(SELECT, call(_KEEPS_FIRST[op], a, b), a, b)
+        return node
+
+    return rewrite(expr, chosen)
+
+
 def _combiner_slope(node: Reduce, before: Sequence[Expr], after: Sequence[Expr], seed: Expr) -> list[Expr]:
     """The adjoint of each element from that of ``combine(combine(before, element), after)``."""
     elements = tuple(Symbol(f"element{n}", e.dtype) for n, e in enumerate(node.exprs))
-    result = combine(node.reducer, combine(node.reducer, before, elements), after)[node.position]
+    result = _to_the_first(
+        combine(node.reducer, combine(node.reducer, before, elements), after)[node.position]
+    )
     found: list[Expr] = [Const(0.0)] * len(elements)
     for part in contributions(result, (), seed, None, lambda leaf: among(leaf, elements)):
         position = place_of(part.read, elements)

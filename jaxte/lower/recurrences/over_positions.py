@@ -87,7 +87,8 @@ def _placed(node: Reduce, canonical: dict[tuple[object, ...], Axis]) -> _Placed 
     ):
         return None
     table: dict[Expr, Expr] = {
-        a: canonical.setdefault(("sum", n, a.hi), Axis(a.name, 0, a.hi)) for n, a in enumerate(node.axes)
+        a: canonical.setdefault(("sum", n, a.lo, a.hi), Axis(a.name, a.lo, a.hi))
+        for n, a in enumerate(node.axes)
     }
     own: dict[Expr, Axis] = {}
     chooses = node.where is not TRUE or any(
@@ -106,7 +107,7 @@ def _placed(node: Reduce, canonical: dict[tuple[object, ...], Axis]) -> _Placed 
             axis = own.setdefault(index, canonical.setdefault(key, Axis(f"a{len(own)}", 0, as_expr(extent))))
             if axis.hi is not as_expr(extent):
                 return None
-    reduced = [canonical[("sum", n, a.hi)] for n, a in enumerate(node.axes)]
+    reduced = [canonical["sum", n, a.lo, a.hi] for n, a in enumerate(node.axes)]
     table |= own
     exprs, where = [substitute(e, table) for e in node.exprs], substitute(node.where, table)
     body = Reduce(node.reducer, exprs, reduced, where, node.position)

@@ -72,7 +72,7 @@ def recurrence(
             Without it, reads before the first position stand under a ``te.select``.
         axis: the one along which the tensor reads itself.
         reverse: begin at the last position: ``h[t, i]`` reads ``h[t + 1, ..]``, and ``init`` is behind the end.
-        dtype: of the tensor; by default that of ``init`` where it is a Tensor or an array, else what the body makes of float32.
+        dtype: of the tensor; by default what the body makes of that of ``init``, of float32 where this is a number or is not there.
         name: label in printed formulas and emitted code, by default what ``fn`` calls the tensor; of several a tuple.
 
     Returns:

@@ -51,16 +51,17 @@ class Given:
     @property
     def begins(self) -> list[Expr]:
         """What stands before the first position, where that is said by expressions."""
-        found = []
-        for init, axes, place in zip(self.inits, self.axes, self.places, strict=True):
-            others = [a for n, a in enumerate(axes) if n != place]
-            if isinstance(init, Inner):
-                found.append(init[tuple(others)])
-            elif isinstance(init, Expr):
-                found.append(init)
-            elif callable(init) and not isinstance(init, Tensor):
-                found.append(as_expr(evaluated(init, *others)))
-        return found
+        return [e for e in map(self._begin, range(len(self.inits))) if e is not None]
+
+    def _begin(self, number: int) -> Expr | None:
+        """What stands before the first position of one tensor, where that is said by an expression."""
+        init, place = self.inits[number], self.places[number]
+        others = [a for n, a in enumerate(self.axes[number]) if n != place]
+        if isinstance(init, Inner):
+            return init[tuple(others)]
+        if isinstance(init, Expr):
+            return init
+        return as_expr(evaluated(init, *others)) if callable(init) and not isinstance(init, Tensor) else None
 
     def within(self, around: Around) -> Given:
         """The same over the axes of the body that it stands in, too."""
@@ -74,10 +75,15 @@ class Given:
         )
 
     def first_kinds(self) -> list[str]:
-        found = []
-        for kind, init in zip(self.kinds, self.inits, strict=True):
-            found.append(kind or (init.dtype if isinstance(init, Tensor) else _GUESS))
-        return found
+        return [kind or self._kind_of_init(number) for number, kind in enumerate(self.kinds)]
+
+    def _kind_of_init(self, number: int) -> str:
+        """The dtype of the values before the first position, from which the body makes that of the others."""
+        init = self.inits[number]
+        if isinstance(init, Tensor):
+            return init.dtype
+        value = self._begin(number)
+        return _GUESS if value is None or value.weak else value.dtype
 
     def evaluated(self, kinds: Sequence[str]) -> tuple[tuple[State, ...], list[Expr]]:
         """States of these dtypes, and what the bodies make of them."""

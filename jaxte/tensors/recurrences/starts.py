@@ -147,12 +147,14 @@ def number_of(init: Any, state: State) -> Expr:
 
 
 def begun(value: Expr, state: State) -> Expr:
-    """What stands before the first position in the dtype of ``state``, unless that would lose a fraction."""
+    """What stands before the first position in the dtype of ``state``, unless that would lose a fraction or an imaginary part."""
     number = value.value if isinstance(value, Const) else None
     is_whole = isinstance(number, float) and number.is_integer()
-    if dtypes.is_inexact(value.dtype) and not dtypes.is_inexact(state.dtype) and not is_whole:
+    loses_fraction = dtypes.is_inexact(value.dtype) and not dtypes.is_inexact(state.dtype) and not is_whole
+    if loses_fraction or (dtypes.is_complex(value.dtype) and not dtypes.is_complex(state.dtype)):
+        wanted = "complex" if dtypes.is_complex(value.dtype) else "floating"
         raise DtypeError(
             f"init of {state.name} is `{text(value)}` of dtype {value.dtype}, {state.name} is {state.dtype}; cast init with te.cast, or give a "
-            "floating dtype"
+            f"{wanted} dtype"
         )
     return cast(value, state.dtype)

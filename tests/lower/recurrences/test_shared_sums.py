@@ -106,3 +106,26 @@ def test_what_a_loop_begins_with_is_part_of_a_sum_that_stands_twice():
     found, known = (jax.jit(jax.grad(lambda *a, f=f: f(*a).sum(), (0, 1)))(*args) for f in (own, by_hand))
     for a, b in zip(found, known, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+def test_sums_that_begin_elsewhere_are_others():
+    """The sum over three columns stood for that over the last two of them, where the adjoint of a recurrence asks for both."""
+    n, steps = 3, 4
+
+    def build(x):
+        def step(h, t, c):
+            return te.sin(h[t - 1, te.minimum(2 * c, n - 1)]) + 0.3 * h[t - 2, 2]
+
+        return te.recurrence((steps, n), step, init=lambda c: x[c])
+
+    def by_hand(x):
+        def step(before, _):
+            last, other = before
+            new = jnp.sin(last[jnp.minimum(2 * jnp.arange(n), n - 1)]) + 0.3 * other[2]
+            return (new, last), new
+
+        return lax.scan(step, (x, x), None, length=steps)[1]
+
+    x, head = np.random.default_rng(5).normal(size=n), np.random.default_rng(6).normal(size=(steps, n))
+    found, known = (jax.grad(lambda x, f=f: (f(x) * head).sum())(x) for f in (te.function(build), by_hand))
+    np.testing.assert_allclose(found, known, rtol=1e-10)
