@@ -1,6 +1,7 @@
 """Random graphs of recurrences, sums and choices that read each other: in whole, at one row or column, from the other end, at neighbours.
 
-Each is a seed that says all of it. Values are those of the interpreter, adjoints and tangents agree with differences of these.
+Each is a seed that says all of it. Values are those of the interpreter, adjoints and tangents agree with differences of these. Some are ``mixed`` with definitions
+of other kinds (:mod:`tests.random_parts`), and have sizes that may be symbols.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import jax
 import numpy as np
 
 import jaxte as te
-from jaxte.tensors.tensor import Tensor
+from jaxte.tensors.tensor import Compute, Tensor
 from tests.agreement import assert_close, interpreted
 from tests.choices import Seeded
+from tests.random_definitions import Definition
+from tests.random_parts import MIXED
 
 Index = Callable[[Any, int], Any]
 ALONG: dict[str, Index] = {
@@ -37,11 +40,12 @@ class RandomRecurrences:
     """Definitions over ``rows`` and ``columns`` of an array and a row of weights, each of which reads those before it."""
 
     seed: int
+    mixed: bool = False
 
     def __post_init__(self) -> None:
-        own = self._own = Seeded(f"recurrences {self.seed}")
+        own = self._own = Seeded(f"{'mixed' if self.mixed else 'recurrences'} {self.seed}")
         self.rows, self.columns = own.number(5, 9), own.number(3, 4)
-        count = own.number(2, 5)
+        count = own.number(3, 7) if self.mixed else own.number(2, 5)
         self.parts = [self._part(n) for n in range(count)]
         self.result = [self._read(count - 2, count), self._read(count - 2, count)]
 
@@ -54,8 +58,10 @@ class RandomRecurrences:
     def _part(self, number: int) -> dict[str, Any]:
         own = self._own
         lags = [own.among((1, 1, 2, 3, 4)) for _ in range(own.number(1, 2))]
+        kinds = ["recurrence", "recurrence", "elements", "choice", "sum", "prefixes"]
         return {
-            "kind": own.among(("recurrence", "recurrence", "elements", "choice", "sum", "prefixes")),
+            "numbers": [own.number(0, 3) for _ in range(3)] if self.mixed else [],
+            "kind": own.among([*kinds, *MIXED] if self.mixed else kinds),
             "reads": [self._read(number - 3, number) for _ in range(2)],
             "lags": [(lag, own.among(("itself", "from the end", "around"))) for lag in dict.fromkeys(lags)],
             "reverse": bool(own.number(0, 1)),
@@ -76,6 +82,22 @@ class RandomRecurrences:
         shape = self.rows, self.columns
         return te.compute(shape, lambda t, c: read(a, t, c) * te.cos(read(b, t, c)), "y")
 
+    def build(self, rows: Any, columns: Any) -> tuple[list[Tensor], Tensor]:
+        """The inputs and the output for these sizes, which may be symbols."""
+        own = RandomRecurrences(self.seed, self.mixed)
+        own.rows, own.columns = rows, columns
+        inputs = [
+            te.placeholder(s, "float64", name)
+            for s, name in zip(((rows, columns), (columns,)), "xw", strict=True)
+        ]
+        return inputs, own(*inputs)
+
+    def definition(self) -> Definition:
+        """The same as one with numbers."""
+        output = self.build(self.rows, self.columns)[1]
+        assert isinstance(output, Compute)
+        return Definition(output, self.seed)
+
     def _made(
         self, part: dict[str, Any], name: str, read: Callable[..., Any], x: Tensor, w: Tensor
     ) -> Tensor:
@@ -83,6 +105,9 @@ class RandomRecurrences:
         j = te.reduce_axis((0, self.rows), "j")
         if part["kind"] == "recurrence":
             return self._recurrence(part, name, read, x, w)
+        if part["kind"] in MIXED:
+            first, second = (lambda t, c, of=of: read(of, t, c) for of in (a, b))
+            return MIXED[part["kind"]](shape, first, second, part["numbers"], name)
         bodies: dict[str, Callable[[Any, Any], Any]] = {
             "elements": lambda t, c: te.sin(read(a, t, c)) * w[c] + 0.5 * read(b, t, c),
             "choice": lambda t, c: te.select(t >= 2, te.exp(0.3 * read(a, t, c)), read(b, t, c) * w[0]),

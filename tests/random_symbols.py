@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -139,7 +139,15 @@ class _Stage:
                 return i
 
 
-def check_symbols(f: RandomSymbols) -> dict[str, Any]:
+class Sized(Protocol):
+    """A graph that one function makes for sizes of both kinds."""
+
+    seed: int
+
+    def build(self, n: Size, m: Size, /) -> tuple[list[Tensor], Tensor]: ...
+
+
+def check_symbols(f: Sized) -> dict[str, Any]:
     """Value and adjoints of what is emitted for symbols, at several sizes, beside the interpreter's for numbers.
 
     Raises:

@@ -192,7 +192,7 @@ def moved(f: RandomExclusions, _: int) -> Details:
     return check_moved(f)
 
 
-def symbols(f: RandomSymbols, _: int) -> Details:
+def symbols(f: RandomSymbols | RandomRecurrences, _: int) -> Details:
     return check_symbols(f)
 
 
@@ -218,6 +218,11 @@ def scans(f: RandomStep, _: int) -> Details:
 
 def recurrences(f: RandomRecurrences, _: int) -> Details:
     return check_recurrences(f)
+
+
+def mixed(f: RandomRecurrences, seed: int) -> Details:
+    """What is emitted for a CPU, a GPU or a TPU, by its nodes."""
+    return nodes(f.definition(), seed, platform=("cpu", "gpu", "tpu")[seed % 3])
 
 
 def at_integers(definition: Definition, seed: int) -> Details:
@@ -264,6 +269,9 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "patterns": (patterns, RandomPattern),
     "scans": (scans, RandomStep),
     "recurrences": (recurrences, RandomRecurrences),
+    "mixed": (mixed, partial(RandomRecurrences, mixed=True)),
+    "mixed-whole": (recurrences, partial(RandomRecurrences, mixed=True)),
+    "mixed-symbols": (symbols, partial(RandomRecurrences, mixed=True)),
     "exclusions": (exclusions, RandomExclusions),
     "excluded-tensors": (exclusions, partial(RandomExclusions, outside=True)),
     "masks": (exclusions, RandomMasks),

@@ -95,9 +95,11 @@ def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
 
 
 def with_tensors(root: Expr, known: Mapping[Any, Any]) -> Expr:
-    """``root`` with what stands for the tensors that are keys of ``known`` read in place of them, at the same indices."""
-    return substitute(
-        root, {r: Read(known[r.tensor], r.indices) for r in reads_of(root) if r.tensor in known}
+    """``root`` with what stands for the tensors that are keys of ``known`` read in place of them, at the same indices, in these, too."""
+    if not any(r.tensor in known for r in reads_of(root)):
+        return root
+    return rewrite_reads(
+        root, lambda r, over: Read(known[r.tensor], over.indices) if r.tensor in known else over
     )
 
 

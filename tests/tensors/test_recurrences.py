@@ -252,7 +252,9 @@ def test_a_function_before_the_first_position_says_the_dtype(dtype):
 
 def test_no_imaginary_part_is_lost_before_the_first_position():
     z = te.placeholder((3,), "complex64", name="z")
-    with pytest.raises(te.DtypeError, match=r"init of h .* complex64, h is float32; .* or give a complex dtype"):
+    with pytest.raises(
+        te.DtypeError, match=r"init of h .* complex64, h is float32; .* or give a complex dtype"
+    ):
         te.recurrence((4, 3), lambda h, t, i: 2 * h[t - 1, i], init=z, dtype="float32")
 
 

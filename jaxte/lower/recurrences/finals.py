@@ -20,7 +20,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import Members, among, identical, place_of
 from jaxte.lang.limits import MOST_LARGER
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute, with_tensors
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite_reads, substitute, with_tensors
 from jaxte.lower.recurrences.impulses import is_impulse, with_impulses
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index, linear_or_none
@@ -117,14 +117,15 @@ def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Member
 
 def with_finals(body: Expr, of: Members[Tensor]) -> Expr:
     """``body`` where reads of the last position of tensors among ``of`` are reads of what the loop ends with."""
-    table: dict[Expr, Expr] = {}
-    for read in reads_of(body):
+
+    def rule(read: Read, over: Read) -> Expr:
         whole = read.tensor
-        if whole in of and isinstance(whole, Recurrent) and is_last(read):
-            place = whole.group.places[whole.position]
-            rest = [i for n, i in enumerate(read.indices) if n != place]
-            table[read] = Read(whole.group.finals[whole.position], rest)
-    return substitute(body, table)
+        if whole not in of or not isinstance(whole, Recurrent) or not is_last(read):
+            return over
+        place = whole.group.places[whole.position]
+        return Read(whole.group.finals[whole.position], [i for n, i in enumerate(over.indices) if n != place])
+
+    return rewrite_reads(body, rule) if any(r.tensor in of for r in reads_of(body)) else body
 
 
 def _ends_with(tensor: Recurrent) -> bool:

@@ -24,7 +24,7 @@ from jaxte.lang.expr import TRUE, Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import Members, among, identical
 from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import DIVIDE
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite_reads, substitute
 from jaxte.lower.cost.work import is_expensive
 from jaxte.lower.recurrences.finals import Changed, changes, is_last
 from jaxte.sets.affine import linear, normal
@@ -51,12 +51,14 @@ def narrowed(order: Sequence[Tensor], given: Members[Tensor], results: Members[T
 
     def body(tensor: Compute, changed: Changed) -> Expr:
         found = boxes[tensor].body if tensor in boxes else tensor.body
-        table: dict[Expr, Expr] = {
-            r: Read(changed[r.tensor], boxes[r.tensor].inside(r))
-            for r in reads_of(found)
-            if r.tensor in boxes
-        }
-        return substitute(found, table)
+
+        def rule(
+            read: Read, over: Read
+        ) -> Expr:  # an index of what is read may hold what is read in part, too
+            box = boxes.get(read.tensor)
+            return over if box is None else Read(changed[read.tensor], box.inside(over))
+
+        return rewrite_reads(found, rule) if any(r.tensor in boxes for r in reads_of(found)) else found
 
     return changes(own, body, {}, {t: box.axes for t, box in boxes.items()})
 
@@ -201,14 +203,15 @@ def narrowed_states(order: Sequence[Tensor], given: Members[Tensor], results: Me
         longer[tensor.group], numbers[tensor] = _with(group, tensor, position)
 
     def body(tensor: Compute, known: Changed) -> Expr:
-        table: dict[Expr, Expr] = {}
-        for read in reads_of(tensor.body):
-            if read.tensor in numbers and is_at(read, positions[read.tensor]):
-                whole, place = known.get(read.tensor, read.tensor), positions[read.tensor][0]
-                assert isinstance(whole, Recurrent)
-                rest = [i for n, i in enumerate(read.indices) if n != place]
-                table[read] = Read(whole.group.tensors[numbers[read.tensor]], rest)
-        return substitute(tensor.body, table) if table else tensor.body
+        def rule(read: Read, over: Read) -> Expr:
+            if read.tensor not in numbers or not is_at(read, positions[read.tensor]):
+                return over
+            whole, place = known.get(read.tensor, read.tensor), positions[read.tensor][0]
+            assert isinstance(whole, Recurrent)
+            rest = [i for n, i in enumerate(over.indices) if n != place]
+            return Read(whole.group.tensors[numbers[read.tensor]], rest)
+
+        return rewrite_reads(tensor.body, rule)
 
     return changes(own, body, longer)
 

@@ -97,7 +97,9 @@ def _assign(target: str, value: Value, names: dict[str, Value]) -> None:
 
 
 def _leaves(value: Value) -> Iterable[Value]:
-    if isinstance(value, (tuple, list)) and value:  # one without items is what a loop hands on that carries nothing
+    if (
+        isinstance(value, (tuple, list)) and value
+    ):  # one without items is what a loop hands on that carries nothing
         for item in value:
             yield from _leaves(item)
     else:

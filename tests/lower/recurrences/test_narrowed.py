@@ -64,3 +64,14 @@ def test_functions_are_taken_once_in_both_passes(name: str, rng: np.random.Gener
     assert program.cost_analysis()["transcendentals"] <= 2 * N * M
     for ours, theirs in zip(program(s, h), both(reference)(s, h), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
+
+
+def test_a_position_within_an_index_is_of_the_box_too() -> None:
+    """Of both, one column is read: the position of the largest element was looked up where it had been before."""
+    x = te.placeholder((3, 5), name="x")
+    j = te.reduce_axis((0, 3), "j")
+    v = te.compute((3, 5), lambda t, c: te.sin(x[t, c]), "v")
+    at = te.compute((5,), lambda c: te.argmax(v[j, c], axis=j), "at")
+    y = te.compute((3,), lambda t: te.select(at[2] <= t, v[at[2], 2], 0.0), "y")
+    own = np.float32([[0, 0, 1, 0, 0], [0, 0, 3, 0, 0], [0, 0, 2, 0, 0]]) / 2
+    np.testing.assert_allclose(te.evaluate(y, {x: own}), [0, np.sin(1.5), np.sin(1.5)], rtol=1e-6)
