@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.lang.expr import Axis
 from jaxte.lower.program.plan import lower
+from jaxte.sets.affine import from_linear, linear
 from tests.lower.evaluation.program import evaluate_program
 from tests.lowered import inputs_of
 
@@ -233,3 +235,13 @@ def test_a_packed_triangle_is_read_and_added_to_where_it_stands():
     np.testing.assert_allclose(product(p, x), plain(p, x), rtol=1e-5, atol=1e-5)
     for found, expected in zip(jax.vjp(product, p, x)[1](h), jax.vjp(plain, p, x)[1](h), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("left", "dtype"), [((2, 0), "int32"), ((-1, 0), "int32"), ((1, 3), "int32"), ((1, 0), "int8")]
+)
+def test_short_integers_are_widened_where_a_position_is_computed_with_them(left, dtype):
+    """What is left of a sum of 32 bits, as ``2 * (I[i] + i)`` is, has 32 bits; an element alone stays as it is."""
+    i, short = Axis("i", 0, 4), te.placeholder((4,), "int8", name="I")
+    factor, more = left
+    assert from_linear(linear(factor * (short[i] + i) + more).without(i)).dtype == dtype
