@@ -94,6 +94,24 @@ def substitute(root: Expr, table: Mapping[Any, Expr]) -> Expr:
     return memo[root]
 
 
+def at_positions(root: Expr, table: Mapping[Any, Expr]) -> Expr:
+    """``root`` with positions in place of axes: as :func:`substitute`, with new axes where it reduces over some that the positions are made of."""
+    met = {a for position in table.values() for a in free_axes(position)} if root.reduces else set()
+    if not met or not any(a in met for node in reductions(root) for a in node.axes):
+        return substitute(root, table)
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Reduce) or met.isdisjoint(node.axes):
+            return node
+        own: dict[Any, Expr] = {
+            a: Axis(a.name, a.lo, a.hi, reduction=True) if a in met else a for a in node.axes
+        }
+        *exprs, where = (substitute(child, own) for child in node.children)
+        return Reduce(node.reducer, exprs, [own[a] for a in node.axes], where, node.position)  # type: ignore[misc]
+
+    return substitute(rewrite(root, rule), table)
+
+
 def with_tensors(root: Expr, known: Mapping[Any, Any]) -> Expr:
     """``root`` with what stands for the tensors that are keys of ``known`` read in place of them, at the same indices, in these, too."""
     if not any(r.tensor in known for r in reads_of(root)):

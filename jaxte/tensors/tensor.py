@@ -16,7 +16,7 @@ from jaxte.lang.expr import Axis, Expr, Read, as_expr
 from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import Op, Operand
 from jaxte.lang.text import definition_text, index_text, text
-from jaxte.lang.walk import reads_of, substitute
+from jaxte.lang.walk import at_positions, reads_of
 from jaxte.tensors.facts import Fact
 from jaxte.tensors.shapes import Shape, as_extent, shape_text
 
@@ -219,7 +219,7 @@ class Compute(Tensor):
 
     def element(self, indices: Iterable[Expr]) -> Expr:
         """What the element at ``indices`` is, in place of a read of it."""
-        return substitute(self.body, dict(zip(self.axes, indices, strict=True)))
+        return at_positions(self.body, dict(zip(self.axes, indices, strict=True)))
 
     def over(self, axes: Sequence[Axis], body: Expr) -> Compute:
         """A tensor of the same name and kind with another definition."""

@@ -62,3 +62,23 @@ def test_not_within_itself() -> None:
         te.DefinitionError, match=r"reduces over the same axis already; make a new te\.reduce_axis"
     ):
         te.compute((5,), lambda i: te.sum(X[i, k] * te.sum(W[k], axis=k), axis=k))
+
+
+def test_a_prefix_is_read_at_the_axis_that_it_runs_over(rng: np.random.Generator) -> None:
+    """Joints of an arm: the angle of each is the sum of those before it. Read through, every prefix was the whole sum."""
+
+    @te.function
+    def reached(turned: te.Tensor, lengths: te.Tensor) -> te.Tensor:
+        k = te.reduce_axis((0, 8), "k")
+        angle = te.compute((8,), lambda i: te.sum(turned[k], axis=k, where=k <= i), "angle")
+        direction = lambda c: te.select(c == 0, te.cos(angle[k]), te.sin(angle[k]))  # noqa: E731
+        return te.compute((2,), lambda c: te.sum(lengths[k] * direction(c), axis=k), "reached")
+
+    def by_hand(turned: jax.Array, lengths: jax.Array) -> jax.Array:
+        angle = jnp.cumsum(turned)
+        return jnp.stack([lengths @ jnp.cos(angle), lengths @ jnp.sin(angle)])
+
+    args = rng.normal(size=8).astype("float32"), rng.uniform(0.5, 2, 8).astype("float32")
+    np.testing.assert_allclose(reached(*args), by_hand(*args), rtol=1e-5)
+    for found, expected in zip(*(jax.jacrev(f, (0, 1))(*args) for f in (reached, by_hand)), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

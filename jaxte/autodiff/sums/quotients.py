@@ -26,7 +26,7 @@ from jaxte.autodiff.terms.zeros import summands
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call
 from jaxte.lang.graphs import identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
-from jaxte.lang.walk import reads_of, substitute
+from jaxte.lang.walk import at_positions, reads_of, substitute
 from jaxte.tensors.tensor import Compute, Tensor
 
 
@@ -103,7 +103,7 @@ def _above(adjoint: Compute, below: Expr) -> _Above | None:
                 direct.append(negate(above) if sign < 0 else above)
             case Read(tensor, indices) if isinstance(tensor, Adjoint) and isinstance(tensor.body, Call):
                 body, at = tensor.body, _table(tensor.axes, indices)
-                if body.op is not DIVIDE or substitute(body.args[1], at) is not below:
+                if body.op is not DIVIDE or at_positions(body.args[1], at) is not below:
                     return None
                 above = negate(body.args[0]) if sign < 0 else body.args[0]
                 sums.append(Read(Adjoint(tensor.name, tensor.axes, above, [tensor]), indices))
@@ -146,7 +146,7 @@ def _sum_of(tensor: Tensor, product: Compute, quotient: Compute) -> tuple[Adjoin
     if read is None:
         return None
     sign, factors = product_of(body.exprs[0], whole=True).signed()
-    element = substitute(product.body, _table(product.axes, read.indices))
+    element = product.element(read.indices)
     own_sign, own = product_of(element, whole=True).signed()
     if Counter(factors) != Counter(own):
         return None

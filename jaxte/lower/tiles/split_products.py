@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from jaxte.algebra.product import Factor, multiplied, product_of, split_outer, times_sum
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import free_axes, postorder, reads_of, reductions, substitute
+from jaxte.lang.walk import at_positions, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
@@ -36,7 +36,7 @@ class _Split:
     def with_core(self, core: Expr, indices: Sequence[Expr], new: Mapping[Tensor, Tensor]) -> Expr:
         """The tensor at ``indices``, where its core is ``core``."""
         at = dict(zip(self.tensor.axes, indices, strict=True))
-        others = [Factor(substitute(_renewed(f.expr, new), at), f.inverse) for f in self.others]
+        others = [Factor(at_positions(_renewed(f.expr, new), at), f.inverse) for f in self.others]
         return multiplied([*others, Factor(core)])
 
 
@@ -119,7 +119,7 @@ def _rewritten(
             if node.tensor in splits:
                 split = splits[node.tensor]
                 at = dict(zip(split.tensor.axes, indices, strict=True))
-                own = substitute(_renewed(split.core, new), at)
+                own = at_positions(_renewed(split.core, new), at)
                 if node.tensor in cores:
                     own = Read(cores[node.tensor], indices)
                 table[node] = split.with_core(own, indices, new)

@@ -26,7 +26,7 @@ from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call, conjunction, conjuncts
 from jaxte.lang.limits import HALVED
 from jaxte.lang.operators import GREATER_EQUAL, LESS, NOT, SELECT
-from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.lang.walk import at_positions, depends_on, free_axes, reads_of, substitute
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import halves, positive, prune
 from jaxte.sets.digits import straightened
@@ -147,8 +147,8 @@ class Term:
 
     def at(self, table: Mapping[Expr, Expr]) -> Term | None:
         """The term with other indices."""
-        node = substitute(self.node, table)
-        weights = [Factor(substitute(w.expr, table), w.inverse) for w in self.weights]
+        node = at_positions(self.node, table)
+        weights = [Factor(at_positions(w.expr, table), w.inverse) for w in self.weights]
         return Term(self.sign, tuple(weights), node) if isinstance(node, Reduce) else None
 
     def signed(self) -> Signed:

@@ -29,7 +29,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among, leaves
 from jaxte.lang.limits import FAR_FEWER, FEW, FEW_POSITIONS, FEWER, MOST_TERMS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
-from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.lang.walk import at_positions, depends_on, free_axes, reads_of, substitute
 from jaxte.planning.asked import intermediates
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.terms import Split, coordinates, term_bounds
@@ -244,7 +244,7 @@ def _quotient(factor: Factor, axes: Sequence[Axis], points: Sequence[Axis]) -> Q
             isinstance(r.tensor, Compute) for r in reads_of(below)
         ):
             at: dict[Expr, Expr] = dict(zip(tensor.axes, read.indices, strict=True))
-            above, below = substitute(above, at), substitute(below, at)
+            above, below = at_positions(above, at), at_positions(below, at)
             same = above.dtype == below.dtype == tensor.dtype and not depends_on(below, axes)
             return (above, below) if same else None
     return None

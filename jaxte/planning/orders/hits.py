@@ -35,11 +35,10 @@ def attains(extremum: Expr, element: Expr, axes: Sequence[Axis], conditions: Seq
         extremum = extremum.args[1]
     if not isinstance(extremum, Read) or not isinstance(extremum.tensor, Compute):
         return None
-    node = extremum.tensor.body
+    node = extremum.tensor.element(extremum.indices)
     if not isinstance(node, Reduce) or node.reducer.name not in ("max", "min"):
         return None
-    table: dict[Expr, Expr] = dict(zip(extremum.tensor.axes, extremum.indices, strict=True))
-    one, where = substitute(node.exprs[0], table), substitute(node.where, table)
+    one, where = node.exprs[0], node.where
     while isinstance(one, Call) and one.op is SELECT and not isinstance(element, Call):
         if one.args[2] is not node.reducer.identity[0]:
             return None

@@ -29,7 +29,7 @@ from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.limits import FEW
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import at_positions, depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.arrays.data import CLIP, FILL, Gather, Updated
 from jaxte.lower.arrays.elementwise import Kept, Name
 from jaxte.lower.arrays.node import Node, nodes_below, replaced
@@ -140,7 +140,7 @@ def _factors(factor: Factor, computed: Members[Any]) -> Sequence[Factor]:
     if tensor not in computed or not _is_scaled(tensor):
         return [factor]
     at = dict(zip(tensor.axes, read.indices, strict=True))
-    return [Factor(substitute(f.expr, at), f.inverse) for f in product_of(tensor.body).factors]
+    return [Factor(at_positions(f.expr, at), f.inverse) for f in product_of(tensor.body).factors]
 
 
 def _is_whole(read: Read, axes: set[Axis]) -> bool:
