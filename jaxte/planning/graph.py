@@ -11,7 +11,7 @@ from jaxte.lang.rules import Rule, applied
 from jaxte.lang.walk import reads_of, rewrite
 from jaxte.planning.asked import Asked, intermediates
 from jaxte.planning.chains.at_once import in_blocks
-from jaxte.planning.chains.groups import with_other_groups
+from jaxte.planning.chains.groups import with_other_groups, without_held_ends
 from jaxte.planning.chains.idle_axes import without_idle_axes
 from jaxte.planning.chains.rolled import with_chains, with_known_chains
 from jaxte.planning.conditions.data_equations import bodies_where_read
@@ -146,6 +146,12 @@ def _in_loops(outputs: tuple[Tensor, ...], at: Asked) -> tuple[Tensor, ...]:
 CHAINS = Rule[tuple[Tensor, ...], Asked](
     "steps in a loop", _in_loops, "steps of one loop that are alike are derived, written and compiled once"
 )
+# the same step for what loops compute
+NARROW = Rule[tuple[Tensor, ...], Asked](
+    "narrow reads",
+    lambda outputs, at: with_other_groups(outputs, without_held_ends),
+    "an end that is never reached is not held",
+)
 IDLE = Rule[tuple[Tensor, ...], Asked](
     "idle axes of states",
     lambda outputs, at: with_other_groups(outputs, without_idle_axes),
@@ -176,7 +182,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
     A tensor of which only a read of a partial sum is left, ``y[i, j, k] = y_over_m[i + k, j]``, is read through.
     """
-    loops: tuple[Tensor, ...] = applied(tuple(outputs), (IDLE, BLOCKS), Asked())
+    loops: tuple[Tensor, ...] = applied(tuple(outputs), (NARROW, IDLE, BLOCKS), Asked())
     outputs = loops if CHAINS.name in Asked().without else with_known_chains(loops)
     plain = _apart_from_others(outputs)
     if not plain:

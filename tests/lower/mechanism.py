@@ -46,7 +46,7 @@ class Mechanism:
 
     Attributes:
         counts: what it gains: "flops", "transcendentals", "bytes", "temporaries" of both passes as XLA counts them, an operation of StableHLO, "reductions of several arrays", "steps of
-            loops", or "values that are not finite".
+            loops", "functions in steps", or "values that are not finite".
         without: does without it.
         small: lets it serve arrays of any size.
         platform: for which the program is written; its counts are those of the CPU's compiler all the same.

@@ -487,3 +487,44 @@ def left_out(x: Tensor) -> Tensor:
     """How far each row is from the mean of the others."""
     n, (j,) = x.shape[0], summed(j=x.shape[0])
     return te.compute(x.shape, lambda i, c: x[i, c] - te.sum(x[j, c], axis=j, where=j != i) / (n - 1), "y")
+
+
+# --- slopes at edges, in loops
+
+
+def left_to_right(e: Tensor) -> Tensor:
+    """Hidden states of which each is reached from itself and the one before, in logarithms."""
+    n, states = e.shape
+
+    def step(a: Tensor, t: te.Axis, k: te.Axis) -> te.Expr:
+        return (
+            te.logaddexp(a[t - 1, k], te.select(k >= 1, a[t - 1, te.maximum(k - 1, 0)], -1e9)) + e[t + 1, k]
+        )
+
+    first = te.compute((1, states), lambda z, k: e[0, k], "first")
+    return te.recurrence((n - 1, states), step, init=first, name="a")
+
+
+def coupled_phases(w: Tensor, start: Tensor) -> Tensor:
+    """Oscillators in a row, each drawn to its neighbours."""
+    (n,) = w.shape
+
+    def step(x: Tensor, t: te.Axis, i: te.Axis) -> te.Expr:
+        there = te.select(i < n - 1, te.sin(x[t - 1, i + 1] - x[t - 1, i]), 0.0)
+        return x[t - 1, i] + 0.1 * (
+            w[i] + there - te.select(i >= 1, te.sin(x[t - 1, i] - x[t - 1, i - 1]), 0.0)
+        )
+
+    return te.recurrence((40, n), step, init=te.compute((1, n), lambda z, i: start[i], "first"), name="x")
+
+
+def stirred_ring(start: Tensor) -> Tensor:
+    """A ring that diffuses and is driven by products of neighbours."""
+    (n,) = start.shape
+
+    def step(x: Tensor, t: te.Axis, i: te.Axis) -> te.Expr:
+        before = x[t - 1, (i - 1) % n]
+        spread = before - 2 * x[t - 1, i] + x[t - 1, (i + 1) % n]
+        return x[t - 1, i] + 0.2 * spread + 0.1 * te.sin(x[t - 1, i] * before)
+
+    return te.recurrence((40, n), step, init=te.compute((1, n), lambda z, i: start[i], "first"), name="x")

@@ -224,6 +224,16 @@ ROWS = (
         ),
     ),
     Mechanism(
+        "functions before loops",
+        "functions in steps",
+        as_named,
+        (
+            Sample(plans.left_to_right, ((40, 12),), 2),
+            Sample(plans.coupled_phases, ((30,), (30,)), 2),
+            Sample(plans.stirred_ring, ((30,),), 2),
+        ),
+    ),
+    Mechanism(
         "several positions at once",
         "steps of loops",
         as_named,

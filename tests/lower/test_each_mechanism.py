@@ -15,6 +15,8 @@ from tests.lower.mechanisms import MECHANISMS
 from tests.xla_counts import Fused
 
 _SEVERAL = r"stablehlo\.reduce\(.*\), \("  # a reduction of more than one operand
+_STEPS = re.compile(r"def \w+_step\w*\(.*?\breturn\b", re.DOTALL)
+_FUNCTIONS = re.compile(r"\b(cos|exp|log|logaddexp|sigmoid|sin|tanh)\(")
 CASES = [
     pytest.param(mechanism, sample, id=f"{mechanism.name}: {sample.function.__name__}")
     for mechanism in MECHANISMS
@@ -47,11 +49,12 @@ def counted(sample: Sample, counts: str, without: str, platform: str) -> tuple[f
         found, pull = jax.vjp(of_floats, *given)
         return found, *pull(found)
 
-    if counts == "steps of loops":
-        loops = re.findall(r"lax\.scan\(.*jnp\.arange\((\d+),", te.source(fn, *arrays))
-        return float(sum(map(int, loops))), [
-            np.asarray(r) for r in jax.jit(both)(*(arrays[n] for n in floats))
-        ]
+    if counts in ("steps of loops", "functions in steps"):
+        text = te.source(fn, *arrays)
+        steps = [int(n) for n in re.findall(r"lax\.scan\(.*jnp\.arange\((\d+),", text)]
+        functions = sum(len(_FUNCTIONS.findall(step)) for step in _STEPS.findall(text))
+        run = jax.jit(both)(*(arrays[n] for n in floats))
+        return float(sum(steps) if counts == "steps of loops" else functions), [np.asarray(r) for r in run]
     lowered = jax.jit(both).lower(*(arrays[n] for n in floats))
     compiled = Fused(lowered)
     results = [np.asarray(r) for r in compiled(*(arrays[n] for n in floats))]

@@ -23,6 +23,7 @@ from jaxte.lower.program.across.functions_in_common import with_common_functions
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
 from jaxte.lower.program.across.pieces_within import with_pieces_within, with_windows_within
 from jaxte.lower.program.across.segments import with_segments
+from jaxte.lower.recurrences.before_loops import BEFORE
 from jaxte.lower.rewrites.gather_layout import LAID_OUT
 from jaxte.lower.rewrites.table import REWRITES
 from jaxte.lower.rules.excluded_points import MASKED
@@ -128,6 +129,7 @@ _OTHER_FORMS = {
 _WAYS = {
     MIRRORED: "what flows back from pairs to either point of them is one sum, of weights that are added",
     DIGITS: "sums over positions that meet others digit by digit are sums over one digit after the other",
+    BEFORE: "functions at edges that no state decides are computed before a loop, for all its steps",
     LAID_OUT: "tensors made of gathers have the dimensions in which a gather gives them",
     ROTATIONS: "axes that are read from another position on are read as they lie, and turned",
     MASKED: "sums of many shifts are computed for all of a result, and chosen from",

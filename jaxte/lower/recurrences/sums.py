@@ -26,6 +26,7 @@ from jaxte.lang.walk import free_axes, outermost, postorder, reads_of, substitut
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import expensive_calls, points
+from jaxte.lower.recurrences.before_loops import before_loops
 from jaxte.lower.recurrences.finals import Changed, bytes_of_any, changes, finals_only, made_in_steps, renewed
 from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
 from jaxte.lower.recurrences.over_positions import found_again, rows_in_loops, shared_sums
@@ -74,6 +75,8 @@ def within_loops(
         return renewed(changed, narrowed(reached(), given, frozenset(made())))
     again = frozenset(t for group in kept_in(given) for t in group.tensors)
     changed = renewed(changed, made_in_steps(reached(), given, again))
+    if not again:
+        changed = renewed(changed, before_loops(reached(), given, policy))
     cut = {t.group for t in made() if isinstance(t, Kept)}
     changed = renewed(changed, shared_sums(reached(), given))
     changed = renewed(changed, sums_in_loops(reached(), given, frozenset(made()), policy, again, cut))

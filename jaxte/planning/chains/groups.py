@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from jaxte.lang.walk import with_tensors
 from jaxte.planning.chains.rolled import renew
+from jaxte.planning.conditions.plain_conditions import with_narrow_reads
 from jaxte.tensors.recurrences.node import Recurrence, Recurrent
 from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Tensor
@@ -43,3 +45,17 @@ def _renew_group(group: Recurrence, new: dict[Tensor, Tensor], stands: Stands) -
         group = Recurrence(group.states, definitions, group.places, group.reverse)
     made = stands(group) or group.tensors
     new |= {before: after for before, after in zip(old, made, strict=True) if before is not after}
+
+
+def without_held_ends(group: Recurrence) -> Sequence[Tensor] | None:
+    """What stands for the tensors of ``group`` where its steps hold no position at an end that they never reach; None where they hold none."""
+    new: dict[Tensor, Compute] = {}
+    for tensor in group.inside:
+        assert isinstance(tensor, Compute)
+        body = with_narrow_reads(with_tensors(tensor.body, new))
+        if body is not tensor.body:
+            new[tensor] = tensor.renewed(body)
+    if not new:
+        return None
+    definitions = tuple(new.get(d, d) for d in group.definitions)
+    return Recurrence(group.states, definitions, group.places, group.reverse).tensors
