@@ -319,7 +319,7 @@ def reduced(rng: Rng) -> Case:
 def cumulated(rng: Rng) -> Case:
     x = array(rng, shape(rng, 1), chosen(rng, FLOATS))
     name, axis, reverse = (
-        chosen(rng, ["cumsum", "cumprod", "cummax", "cummin"]),
+        chosen(rng, ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"]),
         int(rng.integers(x.ndim)),
         bool(rng.integers(2)),
     )

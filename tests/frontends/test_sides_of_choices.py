@@ -222,3 +222,16 @@ def test_callbacks_are_called_beside_guards() -> None:
     found = te.grad(printed)(jnp.asarray([0.0, 2.0]))
     jax.effects_barrier()
     assert seen == [2.0] and np.array_equal(found, [0.0, 0.5])
+
+
+def test_masks_times_what_is_repeated_beside_them() -> None:
+    """Of a row that is repeated by the product itself an element is needed where any of its places is."""
+    m = jnp.asarray(np.random.default_rng(0).uniform(size=(4, 6)) > 0.5).at[:, 0].set(False)
+    x = jnp.linspace(0.0, 1.0, 6)
+    for f in (
+        lambda x: jnp.sum(m * jnp.sqrt(x)[None]),
+        lambda x: jnp.sum(where(m, m * jnp.sqrt(x)[None], 0.0)),
+    ):
+        found, expected = te.grad(f)(x), jax.grad(f)(x)
+        assert np.isnan(expected[0]) and found[0] == 0
+        np.testing.assert_allclose(found[1:], expected[1:], rtol=1e-6)

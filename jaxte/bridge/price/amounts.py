@@ -30,7 +30,8 @@ _KINDS = {
 }
 
 
-_FUNCTIONS = ("cheap", "division", "exponential", "power")
+_FUNCTIONS = ("cheap", "division", "exponential", "power", "complex")
+_OF_COMPLEX = {"cheap": "complex", "division": "complex", "exponential": "power", "abs": "exponential"}
 # by routines, which raising does not make faster
 _DONE_WELL = frozenset(
     ["product", "product_row", "vector_row", "convolution", "sort", "fft", "scattered", "scattered_row"]
@@ -89,7 +90,16 @@ def _kind(own: Operation, tested: bool) -> str:
     if own.name in operations.REDUCTIONS:
         rank = len(own.inputs[0].shape)
         return "row" if rank and rank - 1 in own.params.get("axes", ()) else "column"
-    return "tested" if tested and own.name in operations.CHEAP else _KINDS.get(own.name, "")
+    kind = _function(own)
+    return "tested" if tested and kind == "cheap" else kind
+
+
+def _function(own: Operation) -> str:
+    """The kind of an operation that computes each element by itself; of complex numbers XLA computes a product without vectors, and an exponential by sines."""
+    kind = _KINDS.get(own.name, "")
+    if own.name in operations.PARTS or not any(a.is_complex for a in (*own.inputs, *own.outputs)):
+        return kind
+    return _OF_COMPLEX.get(own.name) or _OF_COMPLEX.get(kind, kind)
 
 
 def _reduced(own: Operation) -> Amounts:
@@ -117,7 +127,7 @@ def _is_written_into(maker: Operation | None) -> bool:
 def computed_once(own: Operation) -> Amounts:
     """What one operation does in any program, which computes each of its elements once."""
     if own.name in operations.FUSED:
-        kind = "cheap" if own.name in operations.REDUCTIONS else _KINDS.get(own.name, "")
+        kind = "cheap" if own.name in operations.REDUCTIONS else _function(own)
         size = (own.inputs[0] if own.name in operations.REDUCTIONS else own.made).size
         return {kind: float(size)} if kind in _FUNCTIONS else {}
     return {name: amount for name, amount in of_routine(own).items() if name in _DONE_WELL}

@@ -38,8 +38,14 @@ def _array(
     shape = getattr(aval, "shape", ())
     if not _NUMBERS.issuperset(map(type, shape)):
         shape = tuple(e if isinstance(e, int) else 1 for e in shape)
+    dtype = getattr(aval, "dtype", None)
     return Array(
-        shape, getattr(getattr(aval, "dtype", None), "itemsize", 4), maker, is_number=is_number, number=number
+        shape,
+        getattr(dtype, "itemsize", 4),
+        maker,
+        is_number=is_number,
+        number=number,
+        is_complex=getattr(dtype, "kind", "") == "c",
     )
 
 

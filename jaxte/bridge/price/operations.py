@@ -52,6 +52,7 @@ CHEAP = frozenset(
         "population_count",
     ]
 )
+PARTS = frozenset(["real", "imag", "complex", "conj"])  # which move what complex numbers are made of
 FREE = frozenset(["convert_element_type", "stop_gradient"])  # a part of the instruction that loads, or none
 DIVISIONS = frozenset(["div", "rem", "sqrt", "rsqrt", "cbrt"])
 EXPONENTIALS = frozenset(
@@ -137,6 +138,7 @@ class Array:
         is_result: whether the program returns it.
         is_number: whether it stands in the program as a number.
         number: what it holds, where it is a single number that is known.
+        is_complex: whether it holds complex numbers.
     """
 
     shape: tuple[int, ...]
@@ -146,6 +148,7 @@ class Array:
     is_result: bool = False
     is_number: bool = False
     number: float | None = None
+    is_complex: bool = False
 
     def __post_init__(self) -> None:
         self.size = prod(self.shape)

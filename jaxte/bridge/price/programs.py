@@ -21,7 +21,7 @@ from jaxte.bridge.price.amounts import (
 from jaxte.bridge.price.entered import operations
 from jaxte.bridge.price.loops import loops
 from jaxte.bridge.price.operations import APART, FUSED, Operation
-from jaxte.lang.dtypes import is_float
+from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in
 from jaxte.lower.cost.platforms import platform_of
 from jaxte.tensors.tensor import Tensor
@@ -73,11 +73,11 @@ def _repeated(body: Amounts, turns: float) -> Iterator[Amounts]:
 
 
 def with_gradient(f: Callable[..., Any], moving: Sequence[int]) -> Callable[..., Any]:
-    """The floats that ``f`` returns, and what flows back from ones at them to the arguments at ``moving``."""
+    """The numbers with a derivative that ``f`` returns, and what flows back from ones at them to the arguments at ``moving``."""
 
     def both(*args: Any) -> Any:
         def of_moving(*own: Any) -> Any:
-            return [r for r in jax.tree.leaves(f(*filled_in(args, moving, own))) if is_float(str(r.dtype))]
+            return [r for r in jax.tree.leaves(f(*filled_in(args, moving, own))) if is_inexact(str(r.dtype))]
 
         values, pull = jax.vjp(of_moving, *(args[n] for n in moving))
         return values, pull([jax.numpy.ones_like(v) for v in values])
@@ -133,7 +133,7 @@ def beside_transpose(
     given, residuals = _structs(inputs), _structs(backward[1])
     if given is None or residuals is None:
         return None
-    moving = [n for n, t in enumerate(inputs) if is_float(t.dtype)]
+    moving = [n for n, t in enumerate(inputs) if is_inexact(t.dtype)]
     plain = with_gradient(lambda *arrays: [run(*arrays)[n] for n in heads], moving)
     return _beside([(run, given), (backward[0], residuals)], (plain, given), platform)
 

@@ -44,7 +44,6 @@ _KEPT = {
         "select_and_gather_add select_and_scatter select_and_scatter_add"
     ),
     "it has no reverse derivative": "while",
-    "a logarithm of cumulative sums: JAX's own derivative": "cumlogsumexp",
     "it reads or writes a reference": "get swap addupdate",
     "it says how to compile, place or communicate": (
         "after_all all_gather all_gather_reduced all_to_all axis_index call core_call create_token device_put empty2 eval_jaxpr name "

@@ -25,7 +25,7 @@ from jaxte.frontends.jaxpr.plan.plan import Planner, Read, steps_of
 from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equation
 from jaxte.frontends.jaxpr.run import evaluate
 from jaxte.frontends.jaxpr.taken import as_it_is
-from jaxte.lang.dtypes import is_float
+from jaxte.lang.dtypes import is_float, is_inexact
 from jaxte.lang.limits import MANY_ELEMENTS
 from jaxte.lower.cost.paces import Paces
 from jaxte.lower.cost.policy import Policy
@@ -46,6 +46,8 @@ _KEPT = (
 _ONCE = ("exponential", "power")
 # which a region has no part of, and every program has
 _AT_DATA = ("gathered", "scattered", "scattered_row", "sort")
+# which stay in every program, and have a price
+_WITHOUT_RULE = ("fft", "sort")
 _LOOP = "scan"
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 _CERTAIN = 512  # ways along which an element is read, three stencils of eight reads: of 344 functions the price took no such chain back
@@ -180,7 +182,7 @@ def _program(closed: Any, wanted: Wanted, plan: Plan) -> Any:
             return evaluate(plan, closed, arrays)
         return jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *arrays)
 
-    moving = [n for n, a in enumerate(given) if is_float(str(a.dtype)) and (wanted is None or n in wanted)]
+    moving = [n for n, a in enumerate(given) if is_inexact(str(a.dtype)) and (wanted is None or n in wanted)]
     with as_it_is():
         return jax.make_jaxpr(with_gradient(run, moving))(*given)
 
@@ -236,7 +238,7 @@ def _has_price(step: Step) -> bool:
         return False
     if step.has_symbols or (step.name == "gather" and reads_small_table(step)) or _begins_softmax(step):
         return False
-    return step.name in RULES or step.name in OWN_DERIVATIVES
+    return step.name in RULES or step.name in OWN_DERIVATIVES or step.name in _WITHOUT_RULE
 
 
 def _is_at_least_as_precise(step: Step) -> bool:

@@ -14,6 +14,7 @@ class Paces:
         start: loops and routines started.
         cheap, tested: additions and their like in loops, and in those that test each element for where it comes from.
         division, exponential, power: elements of these functions.
+        complex: elements of products, sums and quotients of complex numbers.
         row, column: elements of arrays reduced in loops along the last axis, and along others.
         summed: terms of a sum that the loop which adds them up computes, one after the other.
         reduced, wide, run: elements reduced by a routine, and those in runs that are longer than the cache; and the runs themselves.
@@ -37,6 +38,7 @@ class Paces:
     division: float
     exponential: float
     power: float
+    complex: float
     row: float
     column: float
     summed: float
@@ -134,6 +136,7 @@ CPU_PACES = Paces(
     division=2.4e10,
     exponential=2.7e9,
     power=1.6e8,
+    complex=5e9,
     row=3e9,
     column=5e9,
     summed=8e8,

@@ -16,7 +16,7 @@ import numpy as np
 from jaxte.bridge.calls.options import planned_facts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.equations.table import RULES, Reads
-from jaxte.lang.dtypes import is_float, width
+from jaxte.lang.dtypes import is_float, is_inexact, width
 from jaxte.lang.limits import CASES, FEW, FEWER, LEVELS, MANY_ELEMENTS, MANY_OPERATIONS, MOST_HELD, SMALLEST
 from jaxte.lower.cost.paces import SIZES
 
@@ -102,7 +102,7 @@ def before_broadcast(slot: Slot) -> Slot:
 
 def is_differentiated(step: Step) -> bool:
     """Whether something flows back through ``step``."""
-    return any(map(is_float, [slot.dtype for slot in step.inputs if slot.known is None]))
+    return any(map(is_inexact, [slot.dtype for slot in step.inputs if slot.known is None]))
 
 
 def elements(slot: Slot) -> int:

@@ -30,6 +30,7 @@ from jaxte.frontends.jaxpr.guards.uses import (
     leaves_out,
     made_of,
     moved,
+    of_repeated,
     passes,
     read_beside,
     slices_leave_out,
@@ -112,7 +113,8 @@ class Needs:
         for own in ordered([slot], lambda own: () if own in known else self._made_of(self._need[own])):
             if own not in known:
                 found = self._where(self._need[own], read, known, values)
-                known[own] = jnp.broadcast_to(found, own.shape) if jnp.shape(found) != own.shape else found
+                # conditions of a result in which the elements are repeated are those of any of their places
+                known[own] = found if found.shape == own.shape else _of_shape(found, own.shape)
         return known[slot]
 
     def _enter(self, slot: Slot) -> None:
@@ -227,3 +229,8 @@ class Needs:
             case frozenset() as need:
                 return self._where(need, read, known, values)
         raise AssertionError(number)
+
+
+def _of_shape(mask: Any, shape: tuple[int, ...]) -> Any:
+    """``mask`` as an array of ``shape``, of which an element may be needed at several places."""
+    return jnp.broadcast_to(of_repeated(mask, shape) if mask.ndim else mask, shape)

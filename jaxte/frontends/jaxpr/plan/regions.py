@@ -13,7 +13,14 @@ from jaxte.bridge.jaxprs import GROUPS
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Step, has_symbols, returns_operand
 from jaxte.frontends.jaxpr.equations.table import RULES
 from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches, runs_well_in_loops
-from jaxte.frontends.jaxpr.gains.gains import MOVES, gain_of, is_foreign, keeps, reduces
+from jaxte.frontends.jaxpr.gains.gains import (
+    MOVES,
+    gain_of,
+    has_complex,
+    is_foreign,
+    keeps,
+    reduces,
+)
 from jaxte.frontends.jaxpr.gains.matrices import (
     TRANSPOSES,
     gain_of_layer,
@@ -140,7 +147,7 @@ def _own_gain(entry: Equation, facts: Platform) -> str:
     """What an equation gains by itself: a product of matrices that would stay else, with nothing but transpositions around it."""
     steps = [step for step in entry.steps if not step.is_known]
     products = [step for step in steps if step.name not in MOVES]
-    if not products or any(map(is_foreign, steps)):
+    if not products or any(map(has_complex, steps)):
         return ""
     if (own := gain_of_sum(products[-1], facts)) and set(products) <= {*_summed(products[-1]), products[-1]}:
         entry.raise_again([s for s in _summed(products[-1]) if s not in steps])

@@ -100,8 +100,6 @@ def _pointwise(site: Site, *operands: Value) -> Value:
     name = site.params["primitive"]
     if name in _FLOATS_ONLY and not is_inexact(operands[0].dtype):
         raise Unraised(f"{name} of integers")
-    if name in ("abs", "sign") and is_complex(operands[0].dtype):
-        raise Unraised(f"{name} of complex numbers")
     op = TABLE[_SAME[name]].op
     return site.define(lambda *i: call(op, *elements(operands, i)))
 

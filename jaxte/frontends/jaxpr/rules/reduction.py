@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from jaxte.frontends.jaxpr.equations.table import Reads, Site, Unraised, raises
@@ -11,7 +13,8 @@ from jaxte.frontends.jaxpr.values.positions import decided, quotient
 from jaxte.frontends.jaxpr.values.value import Value, typed
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import is_complex
-from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Reducer, Symbol, as_expr, call
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import postorder
 from jaxte.tensors import reducers, reductions
 
@@ -160,15 +163,34 @@ _PREFIXES = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min
 
 @raises(*_PREFIXES, reads=Reads.WINDOW, notation="`sum over k <= i of x[k]`")
 def _cumulative(site: Site, x: Value) -> Value:
-    name = _PREFIXES[site.params["primitive"]]
     if is_complex(site.dtype) or site.dtype == "bool":
         raise Unraised(f"cumulative reductions of {site.dtype}")
+    name = _PREFIXES[site.params["primitive"]]
+    return _prefix(site, x, reducers.builtin_reducer(name, site.dtype, "even"))
+
+
+@raises("cumlogsumexp", reads=Reads.WINDOW, notation="`log(sum over k <= i of exp(x[k]))`")
+def _log_sums(site: Site, x: Value) -> Value:
+    return _prefix(site, x, _added_exponentials(site.dtype))
+
+
+@cache
+def _added_exponentials(dtype: str) -> Reducer:
+    """The logarithm of a sum of exponentials, begun with minus infinity, beside which the other one is all of it, with its slope."""
+    x, y, nothing = Symbol("x0", dtype), Symbol("y0", dtype), Const(-math.inf, dtype)
+    both = call(TABLE["logaddexp"].op, x, y)
+    result = call(ops.SELECT, call(ops.EQUAL, x, nothing), y, both)
+    return Reducer("custom", "logaddexp", "even", (x,), (y,), (result,), (nothing,))
+
+
+def _prefix(site: Site, x: Value, reducer: Reducer) -> Value:
+    """A reduction up to each position, or from it on."""
     axis, reverse = site.params["axis"], site.params["reverse"]
 
     def element(*i: Any) -> Expr:
         (k,) = reduce_axes([x.shape[axis]])
         where = k >= i[axis] if reverse else k <= i[axis]
-        return reduced(name, typed(x[(*i[:axis], k, *i[axis + 1 :])], site.dtype), [k], where)
+        return Reduce(reducer, (typed(x[(*i[:axis], k, *i[axis + 1 :])], site.dtype),), [k], where)
 
     if x.shape[axis] <= 1:
         return site.define(lambda *i: x[i])
