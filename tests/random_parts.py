@@ -44,10 +44,8 @@ def by_extremum(shape: Shape, a: Element, b: Element, numbers: Sequence[int], na
 
 
 def by_table(shape: Shape, a: Element, b: Element, numbers: Sequence[int], name: str) -> Tensor:
-    """Products of positions, quotients and remainders of a flat one; of sizes that are numbers."""
+    """Products of positions, quotients and remainders of a flat one; of sizes that are numbers alone."""
     n, m = shape
-    if not isinstance(n, int):
-        return te.compute(shape, lambda t, c: a(t // 2, c) * b((t + 1) % n, c), name)
 
     def body(t: Any, c: Any) -> Any:
         flat = (t * m + c + numbers[0]) % (n * m) if numbers[1] % 2 else c * n + t

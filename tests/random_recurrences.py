@@ -41,6 +41,7 @@ class RandomRecurrences:
 
     seed: int
     mixed: bool = False
+    symbolic: bool = False
 
     def __post_init__(self) -> None:
         own = self._own = Seeded(f"{'mixed' if self.mixed else 'recurrences'} {self.seed}")
@@ -55,13 +56,17 @@ class RandomRecurrences:
         along = [kinds[0] if own.number(0, 2) else own.among(kinds) for _ in range(2)]
         return own.number(max(first, -1), last - 1) if last else -1, along[0], along[1]
 
+    def _others(self) -> list[str]:
+        """The kinds that are mixed with recurrences: a table of positions is of sizes that are numbers."""
+        return [k for k in MIXED if not (self.symbolic and k == "by table")] if self.mixed else []
+
     def _part(self, number: int) -> dict[str, Any]:
         own = self._own
         lags = [own.among((1, 1, 2, 3, 4)) for _ in range(own.number(1, 2))]
         kinds = ["recurrence", "recurrence", "elements", "choice", "sum", "prefixes"]
         return {
             "numbers": [own.number(0, 3) for _ in range(3)] if self.mixed else [],
-            "kind": own.among([*kinds, *MIXED] if self.mixed else kinds),
+            "kind": own.among([*kinds, *self._others()]),
             "reads": [self._read(number - 3, number) for _ in range(2)],
             "lags": [(lag, own.among(("itself", "from the end", "around"))) for lag in dict.fromkeys(lags)],
             "reverse": bool(own.number(0, 1)),
@@ -84,7 +89,7 @@ class RandomRecurrences:
 
     def build(self, rows: Any, columns: Any) -> tuple[list[Tensor], Tensor]:
         """The inputs and the output for these sizes, which may be symbols."""
-        own = RandomRecurrences(self.seed, self.mixed)
+        own = RandomRecurrences(self.seed, self.mixed, self.symbolic)
         own.rows, own.columns = rows, columns
         inputs = [
             te.placeholder(s, "float64", name)

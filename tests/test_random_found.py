@@ -55,6 +55,13 @@ def equal_elements_of_a_combiner() -> Tensor:
 
 
 @found
+def weights_that_leave_their_factor() -> Tensor:
+    """A sum of numbers of Python and positions alone was of 32 bits, beside a factor of 64."""
+    a, k = x(5), te.reduce_axis((0, 3), "k")
+    return te.compute((4,), lambda t: te.sum(a[0] * (0.5 + 0.1 * k), axis=k))
+
+
+@found
 def sum_with_edges_that_begins_elsewhere() -> Tensor:
     """Its interior and its faces were counted from 0, so that the element before the first one was added, too."""
     a, b, k = x(8), x(5, name="W"), te.reduce_axis((1, 5), "k")

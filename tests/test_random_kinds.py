@@ -146,3 +146,17 @@ def test_patterns_and_scans() -> None:
 def test_recurrences_that_others_read_in_part(seed: int) -> None:
     """``--kind recurrences``: in the last, a loop that exists was run again over the part of its input that an adjoint computed again."""
     check_recurrences(RandomRecurrences(seed))
+
+
+@pytest.mark.parametrize(("seed", "platform"), [(3, "tpu"), (78, "cpu"), (130, "gpu")])
+def test_recurrences_mixed_with_other_kinds(seed: int, platform: str) -> None:
+    """``--kind mixed``: in the last two, equal elements of a combiner passed on more than they received."""
+    p = at_random(RandomRecurrences(seed, mixed=True).definition())
+    assert p is not None
+    check_nodes(p, platform=platform)
+
+
+@pytest.mark.parametrize("seed", [2, 35])
+def test_mixed_graphs_of_sizes_that_are_symbols(seed: int) -> None:
+    """``--kind mixed-symbols``: in the last, weights of 32 bits stood beside a factor of 64 where sizes are numbers."""
+    check_symbols(RandomRecurrences(seed, mixed=True, symbolic=True))

@@ -271,7 +271,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "recurrences": (recurrences, RandomRecurrences),
     "mixed": (mixed, partial(RandomRecurrences, mixed=True)),
     "mixed-whole": (recurrences, partial(RandomRecurrences, mixed=True)),
-    "mixed-symbols": (symbols, partial(RandomRecurrences, mixed=True)),
+    "mixed-symbols": (symbols, partial(RandomRecurrences, mixed=True, symbolic=True)),
     "exclusions": (exclusions, RandomExclusions),
     "excluded-tensors": (exclusions, partial(RandomExclusions, outside=True)),
     "masks": (exclusions, RandomMasks),

@@ -22,6 +22,7 @@ from jaxte.algebra.sums import with_common_factor, with_shared_factor
 from jaxte.autodiff.terms.guards import addends, guard, multiple_of_guard, scaled
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.autodiff.terms.support import guarded
+from jaxte.lang import dtypes
 from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import CASES, MOST_LAID_OUT
@@ -259,7 +260,10 @@ def sum_over(
         if factors and points is not None:
             outside += conjuncts(points)
         dtype = inner.dtype
-        inner = cast(inner, dtype) if inner.weak else inner
+        if inner.weak:  # numbers beside what has left the sum, at least as wide as that
+            if dtypes.is_inexact(dtype):
+                dtype = dtypes.promote([(dtype, False), (value.dtype, value.weak)])[0]
+            inner = cast(inner, dtype)
         value = Reduce(builtin_reducer("sum", dtype), (inner,), axes, where)
         for wrap in reversed(factors):
             value = wrap(value)
