@@ -184,3 +184,21 @@ def test_windows_are_laid_out_before_the_loop():
         state = 0.5 * state + x[t : t + 40] + (x[:40] if t == 3 else 0)
         expected.append(state)
     np.testing.assert_allclose(fn(x), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_positions_that_a_condition_leaves_out_add_nothing():
+    """They were tested where all positions count alone."""
+
+    def build(u0):
+        t = te.reduce_axis((0, 40), "t")
+        u = te.recurrence((40, 64), lambda u, t, i: te.sin(u[t - 1, i]) + 0.5, init=u0)
+        return te.compute((64,), lambda i: te.sum(u[t, i], axis=t, where=(t >= 3) & (t + i < 90)), "y")
+
+    (u0,) = _arguments((64,))
+    u = [u0]
+    for _ in range(40):
+        u.append(np.sin(u[-1]) + 0.5)
+    counts = (np.arange(40)[:, None] >= 3) & (np.arange(40)[:, None] + np.arange(64) < 90)
+    fn = te.function(build)
+    assert "y_sum" in te.source(fn, u0)
+    np.testing.assert_allclose(fn(u0), np.sum(np.stack(u[1:]) * counts, axis=0), rtol=1e-4)
