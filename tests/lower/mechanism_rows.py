@@ -5,6 +5,7 @@ from __future__ import annotations
 from jaxte.autodiff.rules import extrema
 from jaxte.lower.rules import operand_order
 from tests.lower import mechanism_dear as dear
+from tests.lower import mechanism_few as few
 from tests.lower import mechanism_plans as plans
 from tests.lower import mechanism_sums as sums
 from tests.lower import mechanism_windows as windows
@@ -404,6 +405,16 @@ ROWS = (
             Sample(windows.embedded, ((30, 16), Positions((2000,), 30)), 2),
         ),
         platform="tpu",
+    ),
+    Mechanism(
+        "prefix written out",
+        "while",
+        as_named,
+        (
+            Sample(few.below_each_category, ((300, 5),), 2),
+            Sample(few.weight_above, ((8, 6, 7), (8,)), 2),
+            Sample(few.left_of_each_stage, ((16, 6, 24),), 2),
+        ),
     ),
     Mechanism(
         "associative scan",

@@ -230,14 +230,21 @@ def _is_dear(root: Expr) -> bool:
 
 
 def _summed_in_blocks(order: Sequence[Tensor]) -> set[Tensor]:
-    """Loops that prefixes are taken of: each element is met in its block's sum, and again by all behind it in the block."""
+    """What prefixes are taken of, where it is a function that is a loop, or a prefix itself.
+
+    Each element is met in its block's sum, and again by all behind it in the block. Prefixes of a few positions are written out, and fused: of one axis after
+    the other, each would be computed for every element of all axes.
+    """
     found: set[Tensor] = set()
     for reader in order:
-        nodes = postorder(reader.body) if isinstance(reader, Compute) else []
-        prefixes = [n for n in nodes if isinstance(n, Reduce) and _is_prefix(n)]
-        below = {read.tensor for n in prefixes for read in reads_of(*n.exprs)}
-        found |= {t for t in below if isinstance(t, Compute) and expensive_calls([t.body])}
+        below = {read.tensor for n in _prefixes(reader) for read in reads_of(*n.exprs)}
+        found |= {t for t in below if isinstance(t, Compute) and (expensive_calls([t.body]) or _prefixes(t))}
     return found
+
+
+def _prefixes(tensor: Tensor) -> list[Reduce]:
+    nodes = postorder(tensor.body) if isinstance(tensor, Compute) else []
+    return [n for n in nodes if isinstance(n, Reduce) and _is_prefix(n)]
 
 
 def _is_prefix(node: Reduce) -> bool:

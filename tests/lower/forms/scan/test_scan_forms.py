@@ -19,7 +19,7 @@ from jaxte.lower.program.plan import lower
 from jaxte.tensors.tensor import Tensor
 from tests.xla_counts import Fused
 
-FORMS = ("scan", "associative scan", "sequential scan", "blocked scan")
+FORMS = ("scan", "associative scan", "sequential scan", "blocked scan", "prefix written out")
 Builder = Callable[[Tensor], Tensor]
 
 
@@ -143,6 +143,11 @@ def test_the_form_by_size_and_platform() -> None:
         assert form_of(CASES[name], 8, 100) == "sequential scan"
         assert form_of(CASES[name], 8, 100, platform="gpu") == "scan"
         assert form_of(CASES[name], 8, 100_000, platform="gpu") == "scan"
+        for platform in ("cpu", "gpu", "tpu"):
+            assert form_of(CASES[name], 3000, 4, platform=platform) == "prefix written out"
+        assert form_of(CASES[name], 3, 4) == "scan"
+        assert form_of(CASES[name], 3000, 17) != "prefix written out"
+    assert form_of(affine, 3000, 4) != "prefix written out"
     assert form_of(affine, 8, 100_000) == "sequential scan"
     assert form_of(affine, 8, 100_000, platform="gpu") == "blocked scan"
     assert form_of(affine_backwards, 8, 100, platform="gpu") == "associative scan"
@@ -323,3 +328,49 @@ def test_steps_keep_no_more_than_the_cumulative_function() -> None:
 
 def lax_associative(x: Any) -> Any:
     return jax.lax.associative_scan(jnp.add, x, axis=1)
+
+
+def up_to_each_digit(x: Tensor) -> Tensor:
+    """Over all positions of which no digit is above that of the result."""
+    i = te.reduce_axis((0, 81), "i")
+
+    def body(b: Any, s: Any) -> Any:
+        digits = [(i // 3**k) % 3 <= (s // 3**k) % 3 for k in range(4)]
+        return te.sum(x[b, i], axis=i, where=digits[0] & digits[1] & digits[2] & digits[3])
+
+    return te.compute(x.shape, body, "y")
+
+
+def test_of_several_short_axes_each_is_an_array(rng: np.random.Generator) -> None:
+    """In one loop each element of four axes would be 81 others; XLA counts an addition and a choice of each position of an axis once."""
+    x = jnp.asarray(rng.standard_normal((64, 81)), "float32")
+    fn = te.function(up_to_each_digit)
+    told = te.explain(fn, x)
+    assert "prefix written out" in str(told)
+    forward = str(fn.source(x)).split("def backward(")[0]
+    assert forward.count("_apart(") == 4  # its definition, and three of four axes
+    digits = np.asarray(x, "float64").reshape(64, 3, 3, 3, 3)
+    for axis in range(1, 5):
+        digits = digits.cumsum(axis)
+    np.testing.assert_allclose(fn(x), digits.reshape(64, 81), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_few_positions_of_what_is_dear_are_computed_once(reverse: bool) -> None:
+    """Of 400 x 5 exponentials, not 15 for each row."""
+
+    def build(x: Tensor) -> Tensor:
+        k = te.reduce_axis((0, 5), "k")
+        return te.compute(
+            x.shape, lambda i, c: te.sum(te.exp(x[i, k]), axis=k, where=k >= c if reverse else k <= c), "y"
+        )
+
+    x = jax.ShapeDtypeStruct((400, 5), "float32")
+    counted = Fused(jax.jit(te.function(build, forms={"*": "prefix written out"})).lower(x)).cost_analysis()
+    assert counted["transcendentals"] == 400 * 5
+
+
+def test_what_few_positions_leave_out_may_be_infinite() -> None:
+    x = jnp.asarray([[1.0, jnp.inf, 2.0], [jnp.nan, 1.0, 1.0]])
+    found = te.function(CASES["sum"], forms={"*": "prefix written out"})(x)
+    np.testing.assert_array_equal(found, np.cumsum(x, 1))
