@@ -106,6 +106,7 @@ LAYERS = (
     "algebra.value_ranges",
     "algebra.product",
     "algebra.sums",
+    "algebra.known_places",
     "algebra.data",
     "algebra.data_conditions",
     "algebra.simplify",

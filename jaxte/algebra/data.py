@@ -2,7 +2,8 @@
 
 ``i == J[k]`` determines ``i``. ``I[i] == a`` does not, unless a fact says more: where I is a permutation with the inverse Q it is
 ``i == Q[a]``; where I lists the neighbours of ``i``, and is symmetric, ``I[i, p] == a`` holds exactly for the
-neighbours ``i == I[a, q]`` of ``a``, each at its place ``p == slot[a, q]``.
+neighbours ``i == I[a, q]`` of ``a``, each at its place ``p == slot[a, q]``. Where the elements of I are known numbers, so is where each of them stands
+(``known_places.py``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from jaxte.algebra.known_places import places_of
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, widened
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import MOST_TIMES
@@ -142,7 +144,7 @@ def _turned(points: Points, done: set[Expr]) -> Iterator[Points]:
             elif (fact := find(read.tensor, SymmetricAdjacency)) is not None:
                 turned = _by_symmetry(points, condition, read, value, fact)
             else:
-                continue
+                turned = _at_known_places(points, condition, read, value)
             if turned is not None:
                 yield turned
 
@@ -178,6 +180,22 @@ def _by_inverse(
         return points.replaced(condition, [equation, *_within(value, read.tensor.shape[-1])])
     left = points.replaced(condition, _within(value, read.tensor.shape[-1]))
     return _indices_solved(left, [(last, found)])
+
+
+def _at_known_places(points: Points, condition: Expr, read: Read, value: Expr) -> Points | None:
+    """``I[e] == value`` as what the axes of ``e`` are where that holds, if the elements of I are known numbers."""
+    others = [c for c in points.conditions if c is not condition]
+    found = places_of(read, value, points.axes, others, points.value)
+    if found is None:
+        return None
+    table: dict[Expr, Expr] = {read: value, **{axis: widened(own) for axis, own in found.at.items()}}
+    rest = [substitute(c, table) for c in others if not among(c, found.stated)]
+    left = [a for a in points.axes if not among(a, tuple(found.at))]
+    return Points(
+        (*left, *([] if found.axis is None else [found.axis])),
+        tuple(dict.fromkeys(map(composed, [*rest, *([] if found.counts is None else [found.counts])]))),
+        composed(substitute(points.value, table)),
+    )
 
 
 def _by_symmetry(

@@ -22,7 +22,7 @@ from jaxte.planning.conditions.prefix_differences import window_bodies
 from jaxte.planning.indices.digits import Digits
 from jaxte.planning.indices.fewer_axes import with_fewer_axes
 from jaxte.planning.indices.fewer_elements import read_in_part, where_read
-from jaxte.planning.indices.known import Known, with_known
+from jaxte.planning.indices.known import with_known
 from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.repeats import layouts, read_through, with_repeats_counted
 from jaxte.planning.indices.shared_elements import with_shared_elements
@@ -30,7 +30,7 @@ from jaxte.planning.indices.strides import with_rows
 from jaxte.planning.sum_steps import SUMS
 from jaxte.planning.sums import CONDITIONS, DEFINITIONS, Definition, planned_body, renewed
 from jaxte.tensors.copies import Extended
-from jaxte.tensors.structure import PartialSum, mark_parts, topological_order
+from jaxte.tensors.structure import Known, PartialSum, mark_parts, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
 

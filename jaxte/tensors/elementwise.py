@@ -99,6 +99,12 @@ class _Held:
         return []
 
 
+def held_values(tensor: Tensor) -> np.ndarray | None:
+    """The numbers of an array that is handed to the emitted code; None where ``tensor`` is something else."""
+    group = tensor.group if isinstance(tensor, Extern) else None
+    return group.fn.values if isinstance(group, _Held) else None
+
+
 def _broadcast_read(tensor: Tensor, axes: Sequence[Axis]) -> Read:
     trailing = axes[len(axes) - tensor.ndim :]
     own: list[Expr] = []

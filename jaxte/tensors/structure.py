@@ -226,6 +226,12 @@ class PartialSum(Compute):
     __slots__ = ()
 
 
+class Known(Compute):
+    """A function of positions alone, which is computed when the function that reads it is traced."""
+
+    __slots__ = ()
+
+
 _LAYOUTS: WeakValueDictionary[Hashable, Compute] = WeakValueDictionary()
 CANONICAL = tuple(Axis(f"i{n}", 0, 2**40) for n in range(8))
 

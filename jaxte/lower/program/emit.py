@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from jaxte.lang.dtypes import is_float
@@ -12,7 +12,7 @@ from jaxte.lang.graphs import identical
 from jaxte.lang.limits import LARGE_RESULT
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lower.arrays.data import Gather, Scatter
+from jaxte.lower.arrays.data import Gather, Output, Scatter
 from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number
 from jaxte.lower.arrays.loops import Item
 from jaxte.lower.arrays.node import Node, nodes_below
@@ -20,6 +20,7 @@ from jaxte.lower.arrays.views import Index, Reshape, Transpose, View
 from jaxte.lower.code.lines import APART, FIRST, KEPT, REPLAYED, docstring_text, lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.data import FUNCTION, KERNEL, PALLAS, TRITON
+from jaxte.lower.printing.printer import Printer
 from jaxte.lower.printing.views import ROLLED, SHIFTED
 from jaxte.lower.recurrences.replays import descent, left, restarts
 from jaxte.show.printing import ROWS
@@ -130,12 +131,13 @@ _WIDTH = 100  # characters of a line of it
 
 def function_text(program: Program) -> str:
     """The source of the function that ``program`` is, ending in a newline."""
-    lines = [f"def {_call(program)}:", *_docstring(program), *_conversion(program)]
+    read = _read_as_arrays(program)
+    lines = [f"def {_call(program)}:", *_docstring(program), *_conversion(program, read)]
     lines += [f"    {name} = {source}" for name, source in program.sizes]
     for scope, statements in groupby(program.statements, key=lambda s: s.scope):
         lines.append(f"    with {_context(scope)}:")
         lines += [
-            f"        {line}" if line else "" for s in statements for line in lines_of(s, program.printer)
+            f"        {line}" if line else "" for s in statements for line in _lines(s, program.printer, read)
         ]
     lines.append(f"    return {_returned(program)}")
     return "\n".join(lines) + "\n"
@@ -187,10 +189,19 @@ def _wrapped(formula: str) -> list[str]:
     return textwrap.wrap(formula, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
 
 
-def _conversion(program: Program) -> list[str]:
-    """JAX arrays made of the parameters that are read as ``X.at[...]`` or at positions that are arrays of JAX.
+def _conversion(program: Program, read: Collection[str]) -> list[str]:
+    """JAX arrays made of the parameters that are ``read`` as these."""
+    names = [name for name, _ in program.params if name in read]
+    if len(names) < 2:
+        return [f"    {name} = jnp.asarray({name})" for name in names]
+    listed = ", ".join(names)
+    return [f"    {listed} = map(jnp.asarray, ({listed}))"]
 
-    NumPy's arrays, which a jitted function may close over, do not have the one and refuse the tracers of the other.
+
+def _read_as_arrays(program: Program) -> set[str]:
+    """The names of what is read as ``X.at[...]`` or at positions that are arrays of JAX.
+
+    NumPy's arrays, which a jitted function may close over and functions of arrays may return, do not have the one and refuse the tracers of the other.
     So are those that something is made from which is read so, by what NumPy's arrays do themselves: slices, arithmetic.
     """
     made = dict(_assignments(program.statements))
@@ -201,11 +212,15 @@ def _conversion(program: Program) -> list[str]:
         new = (_numpy_names(wanted.pop()) or set()) - read
         read |= new
         wanted += [made[name] for name in new if name in made]
-    names = [name for name, _ in program.params if name in read]
-    if len(names) < 2:
-        return [f"    {name} = jnp.asarray({name})" for name in names]
-    listed = ", ".join(names)
-    return [f"    {listed} = map(jnp.asarray, ({listed}))"]
+    return read
+
+
+def _lines(statement: AnyStatement, printer: Printer, read: Collection[str]) -> list[str]:
+    """The lines of ``statement``; what a function returns is an array of JAX where it is ``read`` as one."""
+    lines = lines_of(statement, printer)
+    if isinstance(statement, Statement) and isinstance(statement.source, Output) and statement.target in read:
+        return [*lines, f"{statement.target} = jnp.asarray({statement.target})"]
+    return lines
 
 
 def _assignments(statements: Iterable[AnyStatement]) -> Iterator[tuple[str, Node]]:

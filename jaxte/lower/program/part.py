@@ -48,10 +48,10 @@ from jaxte.lower.tiles.tiling import Tiles, Tiling, with_costs
 from jaxte.lower.tiles.write import Writer, Written, tile_statements
 from jaxte.lower.tiles.write_kernel import kernel_statements
 from jaxte.lower.views.scope import Scope
-from jaxte.planning.indices.known import Known
 from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended
 from jaxte.tensors.recurrences.node import Recurrent
+from jaxte.tensors.structure import Known
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 

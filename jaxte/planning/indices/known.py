@@ -39,16 +39,10 @@ from jaxte.sets.piecewise_affine import piecewise_affine
 from jaxte.sets.resolved import simplify
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.copies import extended
-from jaxte.tensors.structure import PartialSum
+from jaxte.tensors.structure import Known, PartialSum
 from jaxte.tensors.tensor import Compute
 
 _PLAIN = (ADD, SUBTRACT, MULTIPLY, DIVIDE)
-
-
-class Known(Compute):
-    """A function of positions alone, which is computed when the function that reads it is traced."""
-
-    __slots__ = ()
 
 
 def with_known(tensor: Compute) -> Expr:

@@ -41,10 +41,9 @@ from jaxte.sets.intervals import axis_bounds, known, reach
 from jaxte.sets.quasi_affine import quasi_affine
 from jaxte.sets.tabulate import tabulated
 from jaxte.tensors.bodies.contexts import contexts
-from jaxte.tensors.elementwise import of_array
-from jaxte.tensors.facts import permutation, within
+from jaxte.tensors.facts import within
 from jaxte.tensors.inputs import assume
-from jaxte.tensors.tensor import Compute
+from jaxte.tensors.structure import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +193,8 @@ def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr
 
     Over an axis without elements there are no positions, and any index stands for them.
 
-    Where the conditions of all ``places`` leave out the points at which a position is none, the table has the nearest one there. No equation is solved for the bits of a number. But which positions a table holds is known: if each row holds all of them, another
-    table has the inverse, and adjoints read at that.
+    Where the conditions of all ``places`` leave out the points at which a position is none, the table has the nearest one there. No equation is solved for the bits of a number. But which
+    positions a table holds is known, and adjoints read where each of them stands (``algebra/known_places.py``).
     """
     axes, size = list(free_axes(index)), known(extent)
     if any(known(a.extent) == 0 for a in axes):
@@ -208,15 +207,10 @@ def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr
         if not size or not places or any((outside & _held(axes, c, found.shape)).any() for c in places):
             return None
         found, index = found.clip(0, size - 1), call(MINIMUM, call(MAXIMUM, index, 0), size - 1)
-    place = next((n for n in range(len(axes)) if _permutes(found, n, size)), None)
-    if place is not None:
-        axes.append(axes.pop(place))
-        found = np.moveaxis(found, place, -1)
     own = [Axis(a.name, 0, a.extent) for a in axes]
     moved: dict[Expr, Expr] = {a: o + a.lo for a, o in zip(axes, own, strict=True)}
-    table = Compute(name, own, cast(substitute(index, moved), "int32"))
-    inverse = None if place is None else of_array(np.argsort(found, -1), f"{name}_inverse", "int32")
-    assume(table, within(size) if inverse is None else permutation(inverse))
+    table = Known(name, own, cast(substitute(index, moved), "int32"))
+    assume(table, within(size))
     return Read(table, [a - a.lo for a in axes])
 
 
@@ -235,12 +229,6 @@ def _held(axes: Sequence[Axis], conditions: Sequence[Expr], shape: tuple[int, ..
             found = values_over(axes, quasi_affine(condition))
             held = held if found is None else held & found
     return held
-
-
-def _permutes(table: np.ndarray, axis: int, size: int) -> bool:
-    """Whether each position below ``size`` occurs once along ``axis``."""
-    shape = [-1 if n == axis else 1 for n in range(table.ndim)]
-    return table.shape[axis] == size and bool((np.sort(table, axis) == np.arange(size).reshape(shape)).all())
 
 
 def values_over(axes: Sequence[Axis], expr: Expr) -> np.ndarray | None:

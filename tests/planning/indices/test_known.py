@@ -13,8 +13,7 @@ import pytest
 
 import jaxte as te
 from jaxte.planning.graph import planned
-from jaxte.planning.indices.known import Known
-from jaxte.tensors.structure import topological_order
+from jaxte.tensors.structure import Known, topological_order
 from tests.xla_counts import Fused
 
 B, N = 3, 64
