@@ -13,7 +13,7 @@ MOST = {
     "conv2d": 56_600,
     "flips": 174_800,
     "lattice": 169_500,
-    "quotients": 154_500,
+    "quotients": 156_000,
     "kernels": 170_400,
     "extrema": 148_800,
     "steps": 72_400,

@@ -55,6 +55,8 @@ def places_of(
 
     What other tables have at these, of which ``summed`` or a condition has an element, is a table, too. None where the table is not known, or where there would be many more places than there are points.
     """
+    if not _is_known(read.tensor):
+        return None
     variables = [a for a in axes if isinstance(a, Axis) and depends_on(read, (a,))]
     size = _stop(value)
     if not variables or size is None or depends_on(value, variables):
@@ -134,12 +136,21 @@ def _held(variables: Sequence[Axis], conditions: Sequence[Expr]) -> np.ndarray |
     return held
 
 
+def _is_known(tensor: Tensor) -> bool:
+    """Whether numbers and positions alone decide the elements of ``tensor``."""
+    if isinstance(tensor, Compute):
+        return bool(tensor.axes) and not tensor.inputs
+    return held_values(tensor) is not None
+
+
 def _values(tensor: Tensor) -> np.ndarray | None:
-    """The elements of a tensor that numbers and positions alone decide; None of others, and of large ones."""
+    """The elements of a tensor that is known; None of others, and of large ones."""
+    if not _is_known(tensor):
+        return None
     values = held_values(tensor)
-    if values is not None or not isinstance(tensor, Compute) or tensor.inputs:
-        return values if values is None or values.size <= TABLE else None
-    return values_over(tensor.axes, tensor.body) if tensor.axes else None
+    if values is None and isinstance(tensor, Compute):
+        return values_over(tensor.axes, tensor.body)
+    return values if values is not None and values.size <= TABLE else None
 
 
 def _met(rows: np.ndarray, size: int) -> np.ndarray | None:

@@ -20,7 +20,6 @@ from jaxte.lower.arrays.views import Index, Reshape, Transpose, View
 from jaxte.lower.code.lines import APART, FIRST, KEPT, REPLAYED, docstring_text, lines_of
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Function, Program, Statement
 from jaxte.lower.printing.data import FUNCTION, KERNEL, PALLAS, TRITON
-from jaxte.lower.printing.printer import Printer
 from jaxte.lower.printing.views import ROLLED, SHIFTED
 from jaxte.lower.recurrences.replays import descent, left, restarts
 from jaxte.show.printing import ROWS
@@ -132,12 +131,19 @@ _WIDTH = 100  # characters of a line of it
 def function_text(program: Program) -> str:
     """The source of the function that ``program`` is, ending in a newline."""
     read = _read_as_arrays(program)
+    made = {s.target for s in program.statements if isinstance(s, Statement) and isinstance(s.source, Output)}
+    converted = made & read
     lines = [f"def {_call(program)}:", *_docstring(program), *_conversion(program, read)]
     lines += [f"    {name} = {source}" for name, source in program.sizes]
     for scope, statements in groupby(program.statements, key=lambda s: s.scope):
         lines.append(f"    with {_context(scope)}:")
         lines += [
-            f"        {line}" if line else "" for s in statements for line in _lines(s, program.printer, read)
+            f"        {line}" if line else ""
+            for s in statements
+            for line in (
+                *lines_of(s, program.printer),
+                *([f"{s.target} = jnp.asarray({s.target})"] if s.target in converted else ()),
+            )
         ]
     lines.append(f"    return {_returned(program)}")
     return "\n".join(lines) + "\n"
@@ -213,14 +219,6 @@ def _read_as_arrays(program: Program) -> set[str]:
         read |= new
         wanted += [made[name] for name in new if name in made]
     return read
-
-
-def _lines(statement: AnyStatement, printer: Printer, read: Collection[str]) -> list[str]:
-    """The lines of ``statement``; what a function returns is an array of JAX where it is ``read`` as one."""
-    lines = lines_of(statement, printer)
-    if isinstance(statement, Statement) and isinstance(statement.source, Output) and statement.target in read:
-        return [*lines, f"{statement.target} = jnp.asarray({statement.target})"]
-    return lines
 
 
 def _assignments(statements: Iterable[AnyStatement]) -> Iterator[tuple[str, Node]]:
