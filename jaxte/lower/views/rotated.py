@@ -187,12 +187,13 @@ def is_worth_making(found: View, shape: Sequence[Expr], made: int) -> bool:
     return made <= max(FEW_ELEMENTS, MOST_LAID_OUT * max(read, returned))
 
 
-def elements_made(steps: Sequence[Step], shape: Sequence[Expr]) -> int:
-    """The elements of the largest array that ``steps`` copy on their way from one of ``shape``; 0 where sizes are symbolic."""
-    most, now = 0, tuple(shape)
+def elements_copied(steps: Sequence[Step], shape: Sequence[Expr]) -> list[int]:
+    """The elements of each array that ``steps`` copy on their way from one of ``shape``; 0 where sizes are symbolic."""
+    copied: list[int] = []
+    now = tuple(shape)
     for step in steps:
         now = shape_after(step, now)
         if isinstance(step, (Pad, Repeat, Roll, Tile, Transpose)):
             sizes = [known(e) for e in now]
-            most = max(most, 0 if None in sizes else prod(s or 0 for s in sizes))
-    return most
+            copied.append(0 if None in sizes else prod(s or 0 for s in sizes))
+    return copied

@@ -32,7 +32,7 @@ from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
 from jaxte.lower.views.affine import fetch, lift, row_of
 from jaxte.lower.views.one_axis import axis_view
-from jaxte.lower.views.rotated import elements_made, flat_views, is_worth_making, shares_axes
+from jaxte.lower.views.rotated import elements_copied, flat_views, is_worth_making, shares_axes
 from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.intervals import constant, dims_of, known, same, stays_in, times
 from jaxte.sets.resolved import simplify
@@ -96,8 +96,8 @@ def _plain_slices(shape: Sequence[Expr], indices: Sequence[Expr]) -> View | None
 def _least_copied(shape: Sequence[Expr], indices: Sequence[Expr], found: View) -> View | Refusal:
     """``found``, or one of the flat tensor that copies less; none where that is many times what is read and returned."""
     others = flat_views(shape, indices) if shares_axes(indices) else []
-    best = min((found, *others), key=lambda f: elements_made(f.steps, shape))
-    made = elements_made(best.steps, shape)
+    best = min((found, *others), key=lambda f: sum(elements_copied(f.steps, shape)))
+    made = max(elements_copied(best.steps, shape), default=0)
     if not is_worth_making(best, shape, made):
         return Refusal(f"its view would copy {made:,} elements")
     return best
