@@ -8,7 +8,7 @@ from functools import cache, partial
 from math import prod
 
 from jaxte.autodiff.terms.shared import Shared
-from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
+from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, WORTH_A_TENSOR
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
@@ -238,13 +238,22 @@ def _summed_in_blocks(order: Sequence[Tensor]) -> set[Tensor]:
     found: set[Tensor] = set()
     for reader in order:
         below = {read.tensor for n in _prefixes(reader) for read in reads_of(*n.exprs)}
-        found |= {t for t in below if isinstance(t, Compute) and (expensive_calls([t.body]) or _prefixes(t))}
+        found |= {
+            t
+            for t in below
+            if isinstance(t, Compute) and (expensive_calls([t.body]) or any(map(_is_one_sided, _prefixes(t))))
+        }
     return found
 
 
 def _prefixes(tensor: Tensor) -> list[Reduce]:
     nodes = postorder(tensor.body) if isinstance(tensor, Compute) else []
     return [n for n in nodes if isinstance(n, Reduce) and _is_prefix(n)]
+
+
+def _is_one_sided(node: Reduce) -> bool:
+    """Whether it has one bound for each of its axes; bands have two."""
+    return len([c for c in conjuncts(node.where) if depends_on(c, node.axes)]) == len(node.axes)
 
 
 def _is_prefix(node: Reduce) -> bool:
