@@ -75,8 +75,7 @@ def within_loops(
         return renewed(changed, narrowed(reached(), given, frozenset(made())))
     again = frozenset(t for group in kept_in(given) for t in group.tensors)
     changed = renewed(changed, made_in_steps(reached(), given, again))
-    if not again:
-        changed = renewed(changed, before_loops(reached(), given, policy))
+    changed = changed if again else renewed(changed, before_loops(reached(), given, policy))
     cut = {t.group for t in made() if isinstance(t, Kept)}
     changed = renewed(changed, shared_sums(reached(), given))
     changed = renewed(changed, sums_in_loops(reached(), given, frozenset(made()), policy, again, cut))

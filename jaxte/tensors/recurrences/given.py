@@ -87,8 +87,7 @@ class Given:
 
     def evaluated(self, kinds: Sequence[str]) -> tuple[tuple[State, ...], list[Expr]]:
         """States of these dtypes, and what the bodies make of them."""
-        rows = zip(self.names, self.shapes, kinds, strict=True)
-        states = tuple(State(n, s, k) for n, s, k in rows)
+        states = tuple(map(State, self.names, self.shapes, kinds))
         if len(self.fns) == len(states) and not self.is_tuple:
             values = [evaluated(fn, *states, *own) for fn, own in zip(self.fns, self.axes, strict=True)]
         else:
@@ -123,9 +122,8 @@ class Given:
                 definitions += defined([label], axes, [body])
             except RangeError as error:
                 raise RangeError(self._said(error, states, before)) from None
-        group = with_whole(
-            with_products(Recurrence(tuple(states), tuple(definitions), self.places, self.reverse))
-        )
+        plain = Recurrence(tuple(states), tuple(definitions), self.places, self.reverse)
+        group = with_whole(with_products(plain))
         step_of(group)
         return group
 
