@@ -10,17 +10,19 @@ others or an infinity at ``i`` leaves no trace in what all others make. An extre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from math import prod
 
 from jaxte.algebra.sums import operations
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read, Reduce, call, cast, conjunction, conjuncts
-from jaxte.lang.limits import MANY_OPERATIONS, WORTH_A_TENSOR
+from jaxte.lang.limits import FEWER, MANY_OPERATIONS, MARGIN, WORTH_A_TENSOR
 from jaxte.lang.operators import ADD, EQUAL, LESS, MULTIPLY, NOT, NOT_EQUAL, Op
 from jaxte.lang.walk import depends_on, free_axes, substitute
+from jaxte.planning.asked import intermediates
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import is_index
-from jaxte.sets.intervals import known
+from jaxte.sets.intervals import extent, known
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.reducers import with_wide_reads
 from jaxte.tensors.tensor import Compute
@@ -65,9 +67,11 @@ def _left_out(condition: Expr, axes: Sequence[Axis]) -> tuple[Axis, Expr] | None
 
 
 def _depends(position: Expr, on_it: Sequence[Expr]) -> bool:
-    """Whether anything beside the condition depends on the ``position`` that is left out, or it is the same everywhere."""
-    own = tuple(free_axes(position))
-    return not own or any(depends_on(e, own) for e in on_it)
+    """Whether anything beside the condition depends on the ``position`` that is left out, or it does not run along one axis."""
+    form = linear(position)
+    if len(form.terms) != 1 or not all(isinstance(a, Axis) and abs(n) == 1 for a, n in form.terms.items()):
+        return True  # prefixes up to anything but an axis are sums for each of its positions, as before
+    return any(depends_on(e, tuple(free_axes(position))) for e in on_it)
 
 
 def _joined(
@@ -77,7 +81,9 @@ def _joined(
     along, position = pair
     length = known(along.extent)
     over = [a for a in axes if any(depends_on(e, (a,)) for e in (*node.exprs, others, position))]
-    if length is None or length <= MANY_OPERATIONS or any(known(a.lo) != 0 for a in (*over, *node.axes)):
+    if length is None or any(known(a.lo) != 0 for a in (*over, *node.axes)):
+        return None
+    if not _is_worth(node, length, over, free_axes(position)):
         return None
     exprs = tuple(_computed_once(e, (*axes, *node.axes), f"{name}_element") for e in node.exprs)
     own: dict[Expr, Axis] = {a: Axis(a.name, 0, a.hi) for a in over}
@@ -89,6 +95,17 @@ def _joined(
             return None
         parts.append(Read(Compute(f"{name}_{label}", [*own.values()], element), over))
     return call(_JOINED[node.reducer.name], *parts)
+
+
+def _is_worth(node: Reduce, length: int, over: Sequence[Axis], own: Collection[Axis]) -> bool:
+    """Whether the points of ``node``, or of its adjoint, take longer than two prefixes that are written and read."""
+    ends = [known(a.extent) for a in own]
+    if length <= MANY_OPERATIONS or any(n is not None and FEWER * n < length for n in ends):
+        return False
+    costs, points = intermediates(), prod(extent(a) for a in over)
+    again = length if node.reducer.name == "prod" else 1
+    prefixes = max(points, points // max(1, prod(map(extent, own))) * length)
+    return points * length * again >= MARGIN * 2 * (prefixes * costs.element + costs.loop)
 
 
 def _computed_once(element: Expr, axes: Sequence[Axis], name: str) -> Expr:

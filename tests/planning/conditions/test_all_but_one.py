@@ -73,8 +73,33 @@ def test_sixteen_bits_are_rounded_once(rng: np.random.Generator) -> None:
         lambda x, i, j: te.sum(x[0, j] * x[1, i], j, where=j != i),  # what each position meets is its own
         lambda x, i, j: te.max(x[0, j], j, where=j != i),
         lambda x, i, j: te.sum(x[0, j], j, where=j != 3),
+        lambda x, i, j: te.sum(
+            x[0, j], j, where=j != i // 2
+        ),  # no cumulative sum: two would be twice the work
+        lambda x, i, j: te.sum(x[0, j], j, where=j != 2 * i),
+        lambda x, i, j: te.sum(x[0, j], j, where=j != te.cast(x[1, i], "int32")),
     ],
 )
 def test_what_is_left_as_it_is(element: Element, rng: np.random.Generator) -> None:
     x = jnp.asarray(rng.standard_normal((2, N)), "float32")
     assert f"{ROW}:" not in str(te.explain(te.function(definition(element)), x))
+
+
+@pytest.mark.parametrize(
+    ("shape", "results", "platform", "is_taken"),
+    [
+        ((8, 40), 40, "cpu", True),
+        ((8, 40), 40, "gpu", False),  # a loop starts later than it takes to add up 12,800 points
+        ((512, 4096), 4096, "gpu", True),
+        ((8, 1000), 3, "cpu", False),  # three sums for a thousand prefixes
+    ],
+)
+def test_where_prefixes_take_less(
+    shape: tuple[int, int], results: int, platform: str, is_taken: bool
+) -> None:
+    def build(x: Tensor) -> Tensor:
+        j = over(shape[1])
+        return te.compute((shape[0], results), lambda b, i: te.sum(x[b, j], j, where=j != i), "y")
+
+    text = te.source(te.function(build, platform=platform), np.zeros(shape, "float32"))
+    assert ("y_before" in text) == is_taken
