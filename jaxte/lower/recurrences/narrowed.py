@@ -52,9 +52,8 @@ def narrowed(order: Sequence[Tensor], given: Members[Tensor], results: Members[T
     def body(tensor: Compute, changed: Changed) -> Expr:
         found = boxes[tensor].body if tensor in boxes else tensor.body
 
-        def rule(
-            read: Read, over: Read
-        ) -> Expr:  # an index of what is read may hold what is read in part, too
+        # an index of what is read may hold what is read in part, too
+        def rule(read: Read, over: Read) -> Expr:
             box = boxes.get(read.tensor)
             return over if box is None else Read(changed[read.tensor], box.inside(over))
 

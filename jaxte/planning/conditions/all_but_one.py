@@ -5,7 +5,10 @@
 
 Where nothing else depends on ``i``, each position would meet all others again: n * n points for n results, and the adjoint of a product, which is one over
 all but one by itself, n * n * n. The two prefixes are n points each, and so are their adjoints. Nothing is divided or subtracted, so that a zero, a number far larger than the
-others or an infinity at ``i`` leaves no trace in what all others make. An extremum stays as it is: which of equal elements its gradient goes to is said of all of them together.
+others or an infinity at ``i`` leaves no trace in what all others make.
+
+An extremum stays as it is: which of equal elements its gradient goes to is said of all of them together. So does what takes less than two loops do on the platform, and what is
+left out at other positions than those of an axis: prefixes up to these are no cumulative sums.
 """
 
 from __future__ import annotations
