@@ -20,6 +20,7 @@ from jaxte.frontends.jaxpr.narrow.bands import banded
 from jaxte.frontends.jaxpr.narrow.pairs import NOTHING_GIVEN, Given, Known, given_to, given_to_body
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.narrow.sliced import sliced
+from jaxte.frontends.jaxpr.narrow.unstacked import unstacked
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
 from jaxte.frontends.jaxpr.plan.items import Inner, Place, Plan, Region, ordered
 from jaxte.frontends.jaxpr.plan.loops import loop_of
@@ -176,6 +177,7 @@ class Planner:
         # Bands of different widths in one jaxpr are few.
         asked: list[tuple[Callable[..., Instead | None], int]] = [
             (sliced, int(apart)),
+            (partial(unstacked, raised=lambda: self._raised(found)), int(apart)),
             (partial(banded, given=given, facts=NO_OPTIONS.policy().facts), CASES if apart else 0),
             (partial(guarded, same=same, inside=inside), int(self.safe and not divided)),
             (narrowed, int(apart)),
@@ -216,6 +218,11 @@ class Planner:
         if loop is not None:
             return Inner(number, entry.index, loop=loop)
         return Inner(number, entry.index, plans) if any(p.is_changed for p in plans) else None
+
+    def _raised(self, found: Sequence[tuple[Any, list[Step]]]) -> set[Step]:
+        """The steps of the regions that a jaxpr with these equations has as it stands."""
+        groups = cut(equations(found, NO_OPTIONS.policy().facts, self.choice), self.choice)
+        return {step for group in groups for entry in group for step in entry.steps}
 
     def _gains(self, closed: Any) -> bool:
         """Whether anything in a jaxpr, bodies of loops included, would be raised; nothing is lowered to find out."""
