@@ -45,7 +45,23 @@ def of_probabilities(choose: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     return lambda x: jnp.sum(choose(softmax(x), x) ** 2)
 
 
+def slopes_of_softplus(x: Any) -> Any:
+    """Second derivatives of functions with a rule of their own, which leaves out what is infinite and has equal functions in both orders."""
+
+    def first(x: Any) -> Any:
+        return jax.grad(lambda y: jnp.sum(jax.nn.softplus(y)))(x)
+
+    return jnp.sum(jax.jvp(first, (x,), (jnp.cos(x),))[1] ** 2)
+
+
+def both_ways(x: Any) -> Any:
+    """A function of which one branch takes a part, and a sum all."""
+    return jnp.sum(where(x < 0.5, jnp.exp(x * 2), 0.0)) + jnp.sum(jnp.exp(x * 2) * 3)
+
+
 NOT_GUARDED = {
+    "what a rule says of infinity": (slopes_of_softplus, LINE),
+    "one of two that are equal": (both_ways, LINE),
     "small probabilities are held": (lambda x: jnp.sum(held(softmax(x)) ** 2), LOGITS),
     "those of a sum": (lambda x: jnp.sum(jnp.log(held(softmax(x) @ jnp.ones(6) + softmax(x).sum(0)))), LOGITS),
     "not smaller": (of_probabilities(lambda p, x: where(~(p < 1e-3), p, 1.0)), LOGITS),
@@ -67,7 +83,18 @@ def test_what_makes_nan_itself_is_not_guarded(name: str) -> None:
 
 ODD = np.where(np.arange(6)[:, None] % 2, np.float32(-np.inf), LOGITS)
 FINITE = (np.arange(6) % 2 == 0)[:, None]
+
+
+@jax.custom_jvp
+def logarithm(x: Any) -> Any:
+    return jnp.log(x)
+
+
+logarithm.defjvps(lambda t, ans, x: t / x)
+
 GUARDED = {
+    "a rule whose value is not compared": (lambda x: jnp.sum(where(x > 0, logarithm(x), 0.0)), LINE),
+    "a rule whose value is infinite below": (lambda x: jnp.sum(where(logarithm(abs(x)) == -np.inf, 0.0, logarithm(abs(x)))), LINE),
     "rows without a label": (lambda x: jnp.sum(where(np.eye(6) * FINITE > 0, x - jax.nn.logsumexp(x, -1, keepdims=True), 0.0)), ODD),
     "a mask that is given": (lambda x: jnp.sum(where(FINITE, softmax(x), 0.0) ** 2), ODD),
     "what is no number": (of_probabilities(lambda p, x: where(jnp.isnan(p), 0.0, p)), ODD),

@@ -90,7 +90,7 @@ def loops(order: Sequence[Operation]) -> list[Loop]:
     """The loops of a program, whose operations are in order."""
     readers = {own: {reader for a in own.outputs for reader, _ in a.readers} for own in order}
     fusable = frozenset([own for own in order if _may_be_fused(own)])
-    by_routine = frozenset([own for own in fusable if own.name in TAKEN_BY_ROUTINE and not _is_choice(own)])
+    by_routine = frozenset([own for own in fusable if _is_taken_by_routine(own)])
     once = frozenset([own for own in fusable if _is_once(own, fusable)])
     found = []
     for own in reversed(order):
@@ -142,6 +142,13 @@ def _may_be_fused(own: Operation) -> bool:
     if own.is_known or len(own.outputs) != 1:
         return False
     return own.name not in JOINS or joined_along(own) != len(own.made.shape) - 1
+
+
+def _is_taken_by_routine(own: Operation) -> bool:
+    """Whether the routine for a reduction computes ``own`` with it; of transpositions only what is reduced at once, whose axes change places."""
+    if own.name == "transpose" and any(reader.name not in REDUCTIONS for reader, _ in own.made.readers):
+        return False
+    return own.name in TAKEN_BY_ROUTINE and not _is_choice(own)
 
 
 def _is_choice(own: Operation) -> bool:

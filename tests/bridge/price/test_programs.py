@@ -182,9 +182,11 @@ LARGE = jax.ShapeDtypeStruct((4 * N, N), "float32")
         (lambda u: jnp.sum(jnp.where(u > 0, u, 0.0), 1), 4, 1),
         (lambda u: jnp.sum((u > 0) * u, 1), 4, 1),
         (lambda u: (jnp.sum(u * u, 1), jnp.max(u * u, 0)), 7, 1),
+        (lambda u: jnp.sum(2 * (u * u).reshape(N, 2, -1).transpose(2, 0, 1), (0, 1)), 4, 1),
+        (lambda u: jnp.sum((2 * u * u).reshape(N, 2, -1).transpose(2, 0, 1), (0, 1)), 3, 0),
     ],
 )
-def test_large_sums_are_a_routine_that_takes_in_no_choices(
+def test_large_sums_are_a_routine_that_takes_in_no_choices_and_turns_nothing(
     f: Callable[..., Any], started: int, arrays: int
 ) -> None:
     """What else it reads, or is read by others too, is an array: written once, and read by each."""

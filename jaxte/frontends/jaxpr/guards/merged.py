@@ -1,11 +1,12 @@
 """Steep steps that a function has twice, computed once before they are guarded.
 
 Two branches that both take ``lgamma(a)`` need it everywhere, and XLA computes it once. Each by itself is needed where its branch is taken, and two guards of one function by
-different masks are two functions.
+different masks are two functions, as are one with a guard and one that needs none.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
@@ -21,10 +22,11 @@ def merged(
     closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], asked: Collection[Step]
 ) -> Any | None:
     """``closed``, whose equations are ``steps``, with equal ones computed once; None where none of those that are ``asked`` about is there twice."""
-    if len({step.name for step in asked}) == len(asked):
+    names = Counter(step.name for step in steps)
+    if all(names[step.name] == 1 for step in asked):
         return None
     same = _equal(steps)
-    if same.keys().isdisjoint(asked):
+    if {*same, *same.values()}.isdisjoint(asked):
         return None
     given = [slots[v] for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars)]
 
@@ -54,7 +56,7 @@ def _equal(steps: Sequence[Step]) -> dict[Step, Step]:
     first: dict[Hashable, Step] = {}
     same: dict[Step, Step] = {}
     for step in steps:
-        kind = None if step.is_known else kind_of(step.eqn)
+        kind = kind_of(step.eqn)
         if kind is None:
             continue
         reads = (

@@ -100,6 +100,11 @@ class Needs:
         """The arrays outside of what is differentiated that say which elements of ``slot`` are needed."""
         return self._said(self._need[slot])
 
+    def left_by_choices(self, slot: Slot) -> Says:
+        """The same where choices alone leave elements out; nothing where something else does."""
+        alone = all(isinstance(own, Case) for own in self._listed(self._need[slot]))
+        return self.says(slot) if alone else {}
+
     def mask(
         self, slot: Slot, read: Callable[[Slot], Any], known: dict[Any, Any], values: bool = False
     ) -> Any:

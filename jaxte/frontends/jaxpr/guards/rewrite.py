@@ -33,7 +33,7 @@ from jaxte.frontends.jaxpr.guards.slopes import (
     kind_of_guard,
     roots_of,
 )
-from jaxte.frontends.jaxpr.guards.told import leaves_no_nan
+from jaxte.frontends.jaxpr.guards.told import answers_for_infinity, leaves_no_nan
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.graphs import filled_in, ordered
 from jaxte.lang.limits import FEW, MANY_ELEMENTS, SEVERAL, TABLE
@@ -71,6 +71,7 @@ def guarded(
         if not _is_taken_in_whole(step, needs, still)
         and (guard := guard_of(step, needs, ranges))
         and not leaves_no_nan(step, needs, ranges, still)
+        and not answers_for_infinity(step, needs)
         and not _is_needed_in_whole(step, needs)
     }
     if (other := merged(closed, steps, slots, guards)) is not None:

@@ -1,6 +1,8 @@
 """Choices that NaN makes itself: where the value of a step is NaN, a comparison with it fails, and the choice by it takes what the step makes.
 
 ``where(p < 1e-15, 1e-15, p)`` leaves no NaN of ``p`` out. A step whose slope is infinite or NaN only where its value is NaN needs no guard before it.
+
+Choices that leave out what is infinite.
 """
 
 from __future__ import annotations
@@ -8,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Set
 from math import prod
 
+import numpy as np
+
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.bounds import is_steep_at_nan
 from jaxte.frontends.jaxpr.guards.needed import Needs
+from jaxte.frontends.jaxpr.guards.slopes import CALLS
 from jaxte.frontends.jaxpr.guards.uses import MASKS_MOVE, MOST_ALIKE, ONE_BY_ONE, Use, made_of
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
@@ -55,6 +60,24 @@ def leaves_no_nan(step: Step, needs: Needs, ranges: Ranges, still: Set[Slot]) ->
                 seen[made] = (*seen[slot], made) if beside else (made,)
                 stack.append(made)
     return False
+
+
+def answers_for_infinity(step: Step, needs: Needs) -> bool:
+    """Whether ``step`` is a function with a rule of its own, of which choices leave out only what is infinite, as the rule of ``jnp.logaddexp`` does:
+    what its slope is where it has no number its rule says, and choices by that are made for it.
+    """
+    says = needs.left_by_choices(step.outputs[0]) if step.name in CALLS else {}
+    return bool(says) and all(
+        not taken and _asks_for_infinity(by, step.outputs[0]) for by, taken in says.items()
+    )
+
+
+def _asks_for_infinity(by: Slot, own: Slot) -> bool:
+    test = by.origin
+    if test is None or test.name != "eq" or own not in test.inputs:
+        return False
+    (other,) = [slot for slot in test.inputs if slot is not own] or (own,)
+    return other.known is not None and bool(np.all(np.isposinf(other.known)))
 
 
 def _is_taken(use: Use, nan: tuple[Slot, ...], still: Set[Slot]) -> bool:
