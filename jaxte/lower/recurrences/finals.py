@@ -239,14 +239,15 @@ def _with_bodies(group: Recurrence, bodies: _Bodies) -> Recurrence:
                 known.update(zip(tensor.group.tensors, own, strict=True))
             continue
         place = clocked.place(tensor)
-        table: dict[Expr, Expr] = {}
-        for read in reads_of(tensor.body):
-            value = bodies.of(read, None if place is None else tensor.axes[place])
+        clock = None if place is None else tensor.axes[place]
+
+        def rule(read: Read, over: Read, clock: Axis | None = clock) -> Expr:
+            value = bodies.of(over, clock)
             if value is not None:
-                table[read] = value
-            elif read.tensor in known:
-                table[read] = Read(known[read.tensor], read.indices)
-        body = with_finals(substitute(tensor.body, table), bodies.again)
+                return value
+            return Read(known[read.tensor], over.indices) if read.tensor in known else over
+
+        body = with_finals(rewrite_reads(tensor.body, rule), bodies.again)
         if body is not tensor.body:
             known[tensor] = tensor.renewed(body)
     definitions = tuple(t for t in (known.get(t, t) for t in group.definitions) if isinstance(t, Compute))

@@ -12,7 +12,7 @@ from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import COMPARISONS, EQUAL, SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, rewrite_reads, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
@@ -37,15 +37,16 @@ def offset_from(clock: Axis, index: Expr) -> Expr | None:
 def with_bodies(body: Expr, between: Sequence[Tensor], clock: Axis) -> Expr:
     """``body`` with the definitions of those tensors ``between`` states that it does not read at one position for each of its own."""
     for tensor in reversed(between):
-        if not isinstance(tensor, Compute):
-            continue
-        table: dict[Expr, Expr] = {
-            r: element_of(tensor, r)
-            for r in reads_of(body)
-            if r.tensor is tensor and not _is_at_one(r, clock)
-        }
-        body = substitute(body, table)
+        if isinstance(tensor, Compute) and any(r.tensor is tensor for r in reads_of(body)):
+            body = _with_body(body, tensor, clock)
     return body
+
+
+def _with_body(body: Expr, tensor: Compute, clock: Axis) -> Expr:
+    def rule(read: Read, over: Read) -> Expr:
+        return element_of(tensor, over) if read.tensor is tensor and not _is_at_one(read, clock) else over
+
+    return rewrite_reads(body, rule)
 
 
 def _is_at_one(read: Read, clock: Axis) -> bool:
@@ -85,15 +86,13 @@ def at_clock(body: Expr, places: Mapping[Tensor, int], clock: Axis) -> Expr:
         points = IntegerSet(axes, conditions)
         if not points.is_empty():
             found[read].append(fixed_at(points, clock - read.indices[places[read.tensor]]))
-    table: dict[Expr, Expr] = {}
-    for read, lags in found.items():
-        lag = (lags or [0])[0]
-        if lag is not None and len(set(lags)) < 2:
-            place = places[read.tensor]
-            table[read] = Read(
-                read.tensor, [normal(clock - lag) if n == place else i for n, i in enumerate(read.indices)]
-            )
-    return substitute(body, table)
+    lags = {r: (own or [0])[0] for r, own in found.items() if len(set(own)) < 2}
+
+    def rule(read: Read, over: Read) -> Expr:
+        lag = lags.get(read)
+        return over if lag is None else _moved(over, places[read.tensor], normal(clock - lag))
+
+    return rewrite_reads(body, rule)
 
 
 def with_lags(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[State], Placeholder]) -> Expr:
@@ -135,12 +134,12 @@ def _with_known(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[St
         if not points.is_empty():
             index = read.indices[group.place_of(read.tensor)]
             places[read].append((points, (index - clock) if group.reverse else (clock - index)))
-    table: dict[Expr, Expr] = {}
-    for read, own in places.items():
-        found = _at(read, own, group, clock, so_far)
-        if found is not None:
-            table[read] = found
-    return substitute(body, table)
+
+    def rule(read: Read, over: Read) -> Expr:
+        found = _at(over, places[read], group, clock, so_far) if read in places else None
+        return over if found is None else found
+
+    return rewrite_reads(body, rule)
 
 
 def _at(
@@ -156,18 +155,17 @@ def _at(
     lags = {fixed_at(points, lag) for points, lag in places} or {1}
     (fixed,) = lags if len(lags) == 1 else (None,)
     if fixed is not None:
-        return _moved(read, group, normal(clock + (fixed if group.reverse else -fixed)))
+        return _moved(read, group.place_of(state), normal(clock + (fixed if group.reverse else -fixed)))
     if not all(points.implies(lag >= 0) for points, lag in places):
         return None
     earlier = Read(so_far(state), read.indices)
     if all(points.implies(lag >= 1) for points, lag in places):
         return earlier
-    index = read.indices[group.place_of(state)]
-    return call(SELECT, call(EQUAL, index, clock), _moved(read, group, clock), earlier)
+    place = group.place_of(state)
+    return call(SELECT, call(EQUAL, read.indices[place], clock), _moved(read, place, clock), earlier)
 
 
-def _moved(read: Read, group: Recurrence, position: Expr) -> Read:
-    place = group.place_of(read.tensor)
+def _moved(read: Read, place: int, position: Expr) -> Read:
     return Read(read.tensor, [position if n == place else i for n, i in enumerate(read.indices)])
 
 

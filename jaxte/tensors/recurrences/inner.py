@@ -12,7 +12,7 @@ from typing import Any
 
 from jaxte.lang.expr import Axis, Const, Expr, Read, as_expr
 from jaxte.lang.graphs import among
-from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lang.walk import free_axes, rewrite_reads, substitute
 from jaxte.sets.affine import normal
 from jaxte.tensors.bodies.functions import evaluated
 from jaxte.tensors.compute import defined
@@ -77,11 +77,12 @@ class Around:
     def over(self, body: Expr, states: dict[State, State], own: Sequence[Axis]) -> Expr:
         """``body`` with reads of the ``states`` at these axes, over ``own`` in place of them."""
         table: dict[Expr, Expr] = dict(zip(self.axes, own, strict=True))
-        moved: dict[Expr, Expr] = {}
-        for read in reads_of(body):
-            if isinstance(read.tensor, State) and read.tensor in states:
-                moved[read] = Read(states[read.tensor], (*self.axes, *read.indices))
-        return substitute(substitute(body, moved), table)
+
+        def rule(read: Read, over: Read) -> Expr:
+            is_own = isinstance(read.tensor, State) and read.tensor in states
+            return Read(states[read.tensor], (*self.axes, *over.indices)) if is_own else over  # type: ignore[index]
+
+        return substitute(rewrite_reads(body, rule), table)
 
     def init(self, init: Any) -> Any:
         """What stands before the first position, as a function of these axes and of the others."""
@@ -177,10 +178,9 @@ class _Making:
         key = tensor, place
         if key not in self._renewed:
             clock = tensor.axes[place]
-            table: dict[Expr, Expr] = {
-                r: self._read(r, clock) for r in reads_of(tensor.body) if r.tensor in self.within
-            }
-            body = substitute(tensor.body, table)
+            body = rewrite_reads(
+                tensor.body, lambda r, over: self._read(over, clock) if r.tensor in self.within else over
+            )
             self._renewed[key] = tensor if body is tensor.body else tensor.renewed(body)
         return self._renewed[key]
 
