@@ -22,7 +22,7 @@ from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.walk import rewrite
 from jaxte.tensors.facts import Fact, Permutation, SymmetricAdjacency
 from jaxte.tensors.inputs import Placeholder
-from jaxte.tensors.recurrences.node import Final, Recurrence, Recurrent, State
+from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, State
 from jaxte.tensors.shapes import Extent, inserted
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
@@ -132,7 +132,7 @@ class Rebuilt:
             new = self._extern(tensor, batched)
         self.table[tensor] = new
         if batched:
-            self.at[new] = 0
+            self.at[new] = 1 if isinstance(new, Kept) else 0  # behind the slots
         new.with_facts(self._facts(tensor))
         if own is not None:
             self._overridden.setdefault(own, []).append(tensor)
@@ -193,6 +193,8 @@ class Rebuilt:
             places = tuple(p + len(lead) for p in group.places)
             self._groups[key] = Recurrence(states, definitions, places, group.reverse)
         made = self._groups[key]
+        if isinstance(tensor, Kept):
+            return Kept(made, tensor.position, tensor.slots)
         found = (made.finals if isinstance(tensor, Final) else made.tensors)[tensor.position]
         assert isinstance(found, Recurrent)
         return found

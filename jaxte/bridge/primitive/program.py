@@ -38,6 +38,7 @@ from jaxte.lower.program.laid_out import with_shared
 from jaxte.lower.program.plan import lower
 from jaxte.lower.rules.peeled_edges import PEELED
 from jaxte.tensors.inputs import Placeholder
+from jaxte.tensors.recurrences.node import Final, Kept
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Tensor
 
@@ -290,9 +291,14 @@ def program(
     fdiff: Callable[..., Any] | None = None,
     with_head: Sequence[int] | None = None,
 ) -> Program:
-    """The program between tensors that are there; by default all results of floats are differentiated."""
+    """The program between tensors that are there; by default all results of floats are differentiated.
+
+    What is kept of some positions of a loop is not: definitions read the loop itself, which is computed again from it.
+    """
     if with_head is None:
-        with_head = [n for n, t in enumerate(outputs) if is_inexact(t.dtype)]
+        with_head = [
+            n for n, t in enumerate(outputs) if is_inexact(t.dtype) and not isinstance(t, (Final, Kept))
+        ]
     results = tuple(Result(t.shape, t.dtype) for t in outputs)
     known = tuple(outputs)
     return Program(

@@ -218,7 +218,8 @@ def checkpoints(
             continue
         if any(t in at_hand for t in group.tensors):
             continue
-        own = kept_of(group, left // max(1, size))
+        there = tuple(t for t in at_hand if isinstance(t, Kept) and t.group is group)
+        own = there or kept_of(group, left // max(1, size))
         if own and _is_possible(group, own, outputs, adjoints, at_hand, policy):
             found += [*own, *group.finals]
             left -= size * (own[0].slots + 1)

@@ -180,13 +180,22 @@ def rows_in_loops(order: Sequence[Tensor], given: Members[Tensor], again: Member
 
 
 def _row(tensor: Compute, group: Recurrence) -> _Row | None:
-    """``tensor`` at the positions of ``group``, along the axis at which it reads the tensors of it; None where there is none."""
+    """``tensor`` at the positions of ``group``, along the axis at which it reads the tensors of it; None where there is none.
+
+    What the loop ends with is known behind it only.
+    """
+    reads = [
+        (r, r.tensor)
+        for r in reads_of(tensor.body)
+        if isinstance(r.tensor, Recurrent) and r.tensor.group is group
+    ]
+    if any(type(whole) is not Recurrent for _, whole in reads):
+        return None
     places = {
         n
-        for read in reads_of(tensor.body)
-        if isinstance(read.tensor, Recurrent) and read.tensor.group is group
+        for read, whole in reads
         for n, axis in enumerate(tensor.axes)
-        if read.indices[group.places[read.tensor.position]] is axis and same_extent(axis.hi, group.extent)
+        if read.indices[group.places[whole.position]] is axis and same_extent(axis.hi, group.extent)
     }
     if len(places) != 1:
         return None
