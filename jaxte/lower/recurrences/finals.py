@@ -42,6 +42,8 @@ def changes(
 ) -> Changed:
     """What stands for each tensor of ``order`` that is another one where some definitions are.
 
+    What exists already stays what it is for all that read it, though it may be computed once more with others of its recurrence.
+
     Args:
         order: the tensors that are computed, each after what it reads.
         body: that of a definition, over tensors of ``order`` and over what stands for those before it.
@@ -49,15 +51,16 @@ def changes(
         axes: of definitions whose bodies are over others.
         known: what stands for some tensors in any case.
     """
+    stands, own_order = dict(known), frozenset(order)
     known = dict(known)
     there = cache(lambda: {t for tensor in order for t in (tensor, *tensor.inputs)})
     for tensor in order:
         if tensor in known:
             continue
         if isinstance(tensor, Compute):
-            new = with_tensors(body(tensor, known), known)
+            new = with_tensors(body(tensor, known), stands)
             if new is not tensor.body or tensor in axes:
-                known[tensor] = tensor.renewed(new, axes.get(tensor))
+                known[tensor] = stands[tensor] = tensor.renewed(new, axes.get(tensor))
             continue
         together: Sequence[Tensor] = (tensor,)
         if isinstance(tensor, Recurrent):
@@ -69,14 +72,16 @@ def changes(
             if isinstance(tensor, Recurrent) and tensor.group in groups
             else together
         )
-        if own is together and not any(t in known for t in tensor.inputs):
+        if own is together and not any(t in stands for t in tensor.inputs):
             continue
         # what exists already stays, though it was made of what is another one now
-        made = Rebuilt({**{t: t for t in there() if not among(t, together)}, **known}).parts(own)
-        known.update(zip(together, made, strict=False))
+        made = Rebuilt({**{t: t for t in there() if not among(t, together)}, **stands}).parts(own)
+        new_ones = dict(zip(together, made, strict=False))
         if isinstance(tensor, Recurrent):
-            known.update(_beside(tensor.group, made[0], order))
-    return known
+            new_ones |= _beside(tensor.group, made[0], order)
+        known |= new_ones
+        stands |= {t: new for t, new in new_ones.items() if t in own_order}
+    return stands
 
 
 def _beside(group: Recurrence, first: Tensor, order: Sequence[Tensor]) -> Changed:

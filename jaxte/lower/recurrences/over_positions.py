@@ -54,11 +54,11 @@ class _Placed:
 
 def shared_sums(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
     """What stands for the tensors of ``order`` that read such sums. The arguments are those of ``within_loops``."""
-    own = [t for t in order if isinstance(t, Compute) and t not in given]
+    own = [t for t in order if t not in given]
     canonical: dict[tuple[object, ...], Axis] = {}
     found: dict[Reduce, _Placed] = {}
     work: dict[Reduce, int] = {}
-    for tensor in own:
+    for tensor in (t for t in own if isinstance(t, Compute)):
         for node in outermost(tensor.body):
             placed = _placed(node, canonical)
             if placed is not None:
@@ -74,7 +74,7 @@ def shared_sums(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
             (read, *_) = reads_of(body)
             whole = Compute(f"{read.tensor.name}_total", axes, cast(body, nodes[0].dtype))
             table |= {n: Read(whole, found[n].place) for n in nodes}
-    return changes(order, lambda tensor, _: substitute(tensor.body, table), {}) if table else {}
+    return changes(own, lambda tensor, _: substitute(tensor.body, table), {}) if table else {}
 
 
 def _placed(node: Reduce, canonical: dict[tuple[object, ...], Axis]) -> _Placed | None:

@@ -53,3 +53,24 @@ def test_gradients_are_those_of_a_loop_in_jax(build: Any) -> None:
     head = rng.normal(size=plain(x, g).shape).astype("float32")
     for own, other in zip(jax.vjp(f, x, g)[1](head), jax.vjp(plain, x, g)[1](head), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-4, atol=1e-5)
+
+
+def test_one_state_of_a_loop_is_kept_and_the_other_computed_again(x64: None) -> None:
+    """The loop is run again for the one; what reads the other reads what exists."""
+    steps, n = 17, 2
+
+    def build(x: te.Tensor, b: te.Tensor) -> te.Tensor:
+        def step(h: Any, g: Any, t: Any, i: Any) -> Any:
+            return te.maximum(0.8 * h[t + 1, i], x[t, i]) + 0.1 * b[i], 0.5 * g[t + 1, i] + 0.3 * h[
+                t + 1, i
+            ] * b[i]
+
+        h, g = te.recurrence((steps, n), step, init=(0.1, 0.2), reverse=True, dtype="float64")
+        return te.compute((n,), lambda i: g[0, i] * b[i] + h[0, n - 1 - i])
+
+    rng = np.random.default_rng(0)
+    x, b, head = rng.normal(size=(steps, n)), rng.normal(size=n), rng.normal(size=n)
+    few, whole = te.function(build, save=530), te.function(build)
+    found = jax.jit(lambda *a: jax.vjp(few, *a)[1](head))(x, b)
+    for own, other in zip(found, jax.vjp(whole, x, b)[1](head), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12)
