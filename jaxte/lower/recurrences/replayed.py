@@ -55,7 +55,9 @@ def replay_statements(wanted: Sequence[Recurrent], idents: Mapping[Tensor, str],
     carried = [source.numbers[state] for state, *_ in forward.carried]
     ahead = max(0, reach_of(group) or 0)
     beside = [_beside(source, carried, offset, writer) for offset in range(-1, ahead + 1)]
-    text = Text(group, written_step(group, policy), dict(idents), writer, scope, beside=beside)
+    text = Text(
+        group, written_step(group, policy), dict(idents), writer, scope, ended_by(wanted), beside=beside
+    )
     rows = [t for t in wanted if not isinstance(t, Final)]
     back = text.function(names.new(f"{group.states[0].name}_step"), [t.position for t in rows])
     kept = {t.position: t for t in group.kept}

@@ -82,3 +82,25 @@ def test_a_result_reads_what_the_loop_ends_with_beside_its_sums() -> None:
     whole, few = (jax.grad(te.function(oscillator, **own), (0, 1)) for own in ({}, {"save": BUDGET}))
     for own, other in zip(few(*ARGUMENTS), whole(*ARGUMENTS), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-12)
+
+
+def test_what_begins_a_loop_is_given_what_the_last_step_backward_computes() -> None:
+    """A tensor of the backward loop that no other step reads, of which the last position is all that is read."""
+    steps = 35
+
+    def build(w: Any, b: Any) -> Any:
+        j, k = te.reduce_axis((0, 1), "j"), te.reduce_axis((0, steps), "k")
+
+        def step(h: Any, g: Any, t: Any, i: Any) -> Any:
+            new = te.tanh(te.sum(w[i, j] * h[t - 1, j], axis=j) + b[i])
+            return new, te.sin(h[t, i]) * 0.5 + 0.3 * g[t - 1, i]
+
+        h, g = te.recurrence((steps, 1), step, init=(lambda i: b[i], 0.2), dtype="float64")
+        return te.compute((1,), lambda i: te.sum(h[k, i], axis=k) + g[steps - 1, i])
+
+    arguments = np.float64([[0.7]]), np.float64([0.4])
+    few, whole = (
+        jax.grad(lambda *a, f=te.function(build, **own): f(*a).sum(), (0, 1)) for own in ({"save": 128}, {})
+    )
+    for own, other in zip(few(*arguments), whole(*arguments), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12)
