@@ -157,10 +157,9 @@ def largest_block(blocks: Blocks, updates: Iterable[Update]) -> tuple[int, Compu
 
 
 def apart(tensor: Compute, node: Reduce) -> tuple[tuple[Compute, ...], Compute]:
-    """The results of ``node``, a reduction in the body of ``tensor``, as tensors, and ``tensor`` in terms of them."""
-    free = free_axes(node)
-    axes = [a for a in tensor.axes if a in free]
-    own = in_wide(node)
+    """The results of ``node``, a reduction in the body of ``tensor``, as tensors of the same axes, and ``tensor`` in terms of them."""
+    free, own = free_axes(node), in_wide(node)
+    axes = [a for a in tensor.axes if a in free or tensor.body is own]
     wholes = []
     for n in range(node.reducer.arity):
         if tensor.body is own and n == node.position:

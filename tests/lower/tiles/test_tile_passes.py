@@ -14,6 +14,7 @@ import pytest
 import jaxte as te
 from jaxte.lang.errors import LoweringError
 from jaxte.tensors.tensor import Tensor
+from tests.random_parts import LARGEST
 from tests.xla_counts import Fused
 
 LOOP = re.compile(r"lax\.(?:map|scan)\((\w+), .*jnp\.arange\((?:0, )?(\d+)(?:, (\d+))?")
@@ -220,3 +221,19 @@ def test_what_a_loop_or_a_function_of_arrays_reads_beside_a_pass_exists(
     x, y = np.linspace(0, 1, n, dtype="float32"), np.linspace(0, 2, n - 2, dtype="float32")
     z = np.exp(-abs(x[:, None] - y))
     np.testing.assert_allclose(te.function(both, forms=forms)(x, y), (np.sin(z) + z).sum(1), rtol=1e-4)
+
+
+def test_both_results_of_a_combiner_have_the_axes_that_one_is_asked_for_over(x64: None) -> None:
+    """Its elements depend on none of them: what a pass carries is as wide as what it results in."""
+    k = te.reduce_axis((0, 7), "k")
+
+    def build(x: Any) -> Any:
+        h = te.compute(x.shape, lambda t, c: te.sin(x[t, c]), "h")
+        best = te.compute((4,), lambda c: LARGEST((k, h[k, 2]), axis=k), "best")[1]
+        return te.compute((4,), lambda c: te.sum(h[k, c], axis=k) * best[c], "y")
+
+    x = np.random.default_rng(0).normal(size=(7, 4))
+    tiled, whole = te.function(build, max_memory=64), te.function(build)
+    np.testing.assert_allclose(tiled(x), np.sin(x).sum(0) * np.sin(x[:, 2]).max(), rtol=1e-12)
+    found, expected = (jax.grad(lambda x, f=f: f(x).sum())(x) for f in (tiled, whole))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
