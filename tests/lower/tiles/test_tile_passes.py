@@ -237,3 +237,21 @@ def test_both_results_of_a_combiner_have_the_axes_that_one_is_asked_for_over(x64
     np.testing.assert_allclose(tiled(x), np.sin(x).sum(0) * np.sin(x[:, 2]).max(), rtol=1e-12)
     found, expected = (jax.grad(lambda x, f=f: f(x).sum())(x) for f in (tiled, whole))
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("budget", (40, 150))
+def test_what_a_tile_shares_is_computed_behind_the_loop_that_makes_what_it_reads(
+    budget: int, x64: None
+) -> None:
+    k = te.reduce_axis((0, 5), "k")
+
+    def build(x: Any) -> Any:
+        def element(a: Any, b: Any, c: Any) -> Any:
+            return te.minimum(te.min(x[a, k, c], axis=k, where=(k >= b - 1) & (k <= b + 1)), 3.5)
+
+        return te.compute((5, 5, 2), element, "y")
+
+    x = np.random.default_rng(0).normal(size=(5, 5, 2))
+    tiled, whole = te.function(build, max_memory=budget), te.function(build)
+    found, expected = (jax.grad(lambda x, f=f: (f(x) ** 2).sum())(x) for f in (tiled, whole))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -32,6 +32,7 @@ from jaxte.lower.code.vocabulary import (
 from jaxte.lower.program.across.without_copies import named_inside
 
 _NUMBERED = re.compile(r".+_\d+")
+_TARGETS = re.compile(r"\w+")
 
 
 def with_equal_values_once(
@@ -127,7 +128,7 @@ class _Values:
             found, gone = self._without_equal(_with_names(found))
             found, new = _renamed(found, gone), _one_after_the_other(new, gone)
         if found != part:
-            targets = {s.target: s for s in found}
+            targets = {name: s for s in found for name in _TARGETS.findall(s.target)}  # a loop has several
             found = ordered(found, lambda s: [targets[n] for n in _read(s.source) if n in targets])
             numbers = self._numbers([s.target for s in found], [s.target for s in part])
             found = _renamed(found, numbers)
