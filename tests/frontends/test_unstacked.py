@@ -52,8 +52,9 @@ def of_halves(u: Any) -> Any:
 
 
 def weighed(u: Any) -> Any:
-    """Nothing of it gains by its shifts."""
-    return jnp.mean(jnp.tanh(jnp.sum(jnp.stack([u * u, jnp.sin(u), jnp.exp(u)]) ** 2, 0)))
+    """Nothing of it gains by its shifts; what is the same for all that is stacked has one position along the axis."""
+    parts = jnp.stack([u * u, jnp.sin(u), jnp.exp(u)]) - u[None] * jnp.array([1.0, 2.0, 3.0])[:, None, None]
+    return jnp.mean(jnp.tanh(jnp.sum((parts + jnp.cos(u)[None]) ** 2, 0)))
 
 
 def read_elsewhere(u: Any) -> Any:

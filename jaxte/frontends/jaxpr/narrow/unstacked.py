@@ -192,16 +192,24 @@ def _parts(
     d = along[out]
     if _stacked(out, d):
         for slot in step.inputs:
-            yield (
-                read(slot)
-                if step.name == "stack"
-                else in_place_of(step.place, lambda x: lax.squeeze(x, (d,)), read(slot))
-            )
+            yield read(slot) if step.name == "stack" else _without(step, read(slot), d)
         return
     followed = _followed(step, d) or {}
+    if step.name == "broadcast_in_dim":
+        (source,) = step.inputs
+        for k in range(out.shape[d]):
+            own = parts_of(source)[k] if source in followed else read(source)
+            yield _repeated(step, d, followed, own)
+        return
+    # one number for all positions, of an operand that has the dimension
+    same = {s: _without(step, read(s), d) for s in step.inputs if s not in followed and s.shape}
     for k in range(out.shape[d]):
-        operands = [parts_of(s)[k] if s in followed else read(s) for s in step.inputs]
-        yield bound(step, operands) if step.name in ELEMENTWISE else _repeated(step, d, followed, *operands)
+        yield bound(step, [parts_of(s)[k] if s in followed else same.get(s, read(s)) for s in step.inputs])
+
+
+def _without(step: Step, array: Any, d: int) -> Any:
+    """``array`` without dimension ``d``, along which it has one position."""
+    return in_place_of(step.place, lambda x: lax.squeeze(x, (d,)), array)
 
 
 def _repeated(step: Step, d: int, followed: _Along, operand: Any) -> Any:
@@ -209,7 +217,6 @@ def _repeated(step: Step, d: int, followed: _Along, operand: Any) -> Any:
     (source,), shape = step.inputs, step.outputs[0].shape
     into = step.eqn.params["broadcast_dimensions"]
     if source not in followed and d in into:
-        gone = into.index(d)
-        operand = in_place_of(step.place, lambda x: lax.squeeze(x, (gone,)), operand)
+        operand = _without(step, operand, into.index(d))
     kept = tuple(n - (n > d) for n in into if n != d)
     return bound(step, [operand], shape=(*shape[:d], *shape[d + 1 :]), broadcast_dimensions=kept)
