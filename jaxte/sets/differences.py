@@ -79,7 +79,7 @@ class Differences:
 
     def __init__(self, axes: Sequence[Expr], bounds: Iterable[Bound], solved: Solved | None) -> None:
         self._axes, self._solved = axes, solved
-        self._place: dict[Expr | None, int] = {node: n for n, node in enumerate((None, *axes))}
+        self._place: dict[Expr | None, int] = {node: n for n, node in enumerate(dict.fromkeys((None, *axes)))}
         count = len(self._place)
         most: list[list[float]] = [[inf] * count for _ in range(count)]
         for n in range(count):

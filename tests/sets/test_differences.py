@@ -6,8 +6,12 @@ import operator
 import random
 from itertools import product
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+import jaxte as te
 from jaxte.lang.expr import Axis, Expr, as_expr
 from jaxte.sets.differences import Differences, differences
 from jaxte.sets.domain import IntegerSet
@@ -110,3 +114,34 @@ def test_isl_reads_nothing_of_a_stencil(monkeypatch: pytest.MonkeyPatch) -> None
     assert not points.implies(i <= 28)
     assert int(points.maximum(i)) == 29  # type: ignore[arg-type]
     assert points.is_equal(IntegerSet([i, k], [i - k >= 0, i - k <= 27]))
+
+
+def test_an_axis_that_is_given_twice_is_one() -> None:
+    """Two sums of one definition may be over one axis: a residual over its squared slopes was refused with an IndexError."""
+    at, i, c = Axis("at", 0, 5), Axis("i", 0, 5), Axis("c", 0, 3)
+    points = IntegerSet((at, i, c, c), [operator.eq(at, i)])
+    assert points.implies(c < 3) and points.implies(at < 5) and points.covers((at,))
+
+
+def test_residuals_over_their_slopes_have_gradients() -> None:
+    def residual(t: te.Tensor, q: te.Tensor, p: te.Tensor) -> te.Tensor:
+        c = te.reduce_axis((0, 3), "c")
+        turned = te.compute(
+            (3,), lambda i: t[(i + 1) % 3] * q[(i + 2) % 3] - t[(i + 2) % 3] * q[(i + 1) % 3], "e"
+        )
+        along = lambda n: te.sum(p[n, c] * turned[c], axis=c)  # noqa: E731
+        return te.compute((4,), lambda n: along(n) ** 2 / (1 + turned[0] ** 2 + along(n) * along(n)), "r")
+
+    def plain(t: jax.Array, q: jax.Array, p: jax.Array) -> jax.Array:
+        e = jnp.roll(t, -1) * jnp.roll(q, -2) - jnp.roll(t, -2) * jnp.roll(q, -1)
+        return (p @ e) ** 2 / (1 + e[0] ** 2 + (p @ e) ** 2)
+
+    args = [
+        jnp.asarray(random.Random(n).choices([0.5, -1.0, 2.0, 0.25], k=12)).reshape(4, 3) for n in range(3)
+    ]
+    args = [args[0][0], args[1][1], args[2]]
+    own, theirs = (
+        jax.grad(lambda *a, f=f: jnp.sum(f(*a)), (0, 1, 2))(*args) for f in (te.function(residual), plain)
+    )
+    for a, b in zip(own, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
