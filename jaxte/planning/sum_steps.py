@@ -20,6 +20,7 @@ from jaxte.planning.indices.winners import by_doubling, one_axis_apart
 from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import distributed, with_tables_first, without_divisors
 from jaxte.planning.orders.geometric import carried
+from jaxte.planning.orders.powers import with_powers_of_factors
 from jaxte.tensors.structure import PartialSum
 
 
@@ -109,6 +110,12 @@ WINNERS = Rule[Expr, Sum](
     "sums of what attains the extremum of a long window are known of its halves",
 )
 
+POWERS = Rule[Reduce, Sum](
+    "powers of factors",
+    lambda node, at: with_powers_of_factors(node),
+    "powers of products are products of matrices where each factor has axes of its own",
+)
+
 LINES = Rule[Reduce, Sum](
     "lines of weights",
     lambda node, at: with_lines(node, at.axes, at.name),
@@ -165,6 +172,7 @@ SUMS: tuple[Rule, ...] = (
     WINNERS,
     CARRIED,
     TABLES,
+    POWERS,
     LINES,
     TURNED,
     MASKED,

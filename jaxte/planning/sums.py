@@ -30,6 +30,7 @@ from jaxte.planning.sum_steps import (
     LINES,
     MASKED,
     PARTIAL_SUMS,
+    POWERS,
     SOLVED,
     TABLES,
     TERMS_APART,
@@ -180,7 +181,7 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
         if found is not value:
             return _where(outside, found, node)
     within = replace(at, guards=(*at.guards, *conjuncts(outside)))
-    terms = TERMS_APART.at((MASKED.at(TURNED.at(LINES.at(value, at), at), at),), within)
+    terms = TERMS_APART.at((MASKED.at(TURNED.at(LINES.at(POWERS.at(value, at), at), at), at),), within)
     new = added([PARTIAL_SUMS.at(FRAMES.at(term, within), within) for term in terms])
     if isinstance(new, Reduce) and not within.guards:
         new = WHOLE_TERMS.at(new, within)

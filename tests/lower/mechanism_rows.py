@@ -185,6 +185,26 @@ ROWS = (
         ),
     ),
     Mechanism(
+        "powers of factors",
+        "flops",
+        as_named,
+        (
+            Sample(sums.demodulated, ((3, 3, 16, 16), (8, 16)), 3),
+            Sample(sums.outer_energies, ((12, 64), (12, 60)), 30),
+            Sample(sums.joint_moments, ((30, 40), (30, 48)), 30),
+        ),
+    ),
+    Mechanism(
+        "reads on a line",
+        "flops",
+        as_named,
+        (
+            Sample(sums.bucketed, ((4, 64, 64), (4, 16)), 1.8),
+            Sample(sums.by_table, ((4, 48, 48), (4, 8), Positions((95,), 8)), 1.3),
+            Sample(sums.ringed, ((80,), (20,)), 1.8),
+        ),
+    ),
+    Mechanism(
         "lines of weights",
         "bytes",
         as_named,

@@ -223,3 +223,57 @@ def sierpinski(x: Tensor, y: Tensor) -> Tensor:
     """Products of functions of disjoint sets, by Pascal's triangle modulo two."""
     (i,) = summed(i=x.shape[0])
     return te.compute(x.shape, lambda s: te.sum(x[i] * y[i], axis=i, where=(s & i) == 0), "p")
+
+
+# --- powers of products
+
+
+def second_order(x: Tensor, v: Tensor) -> Tensor:
+    """Interactions of all pairs of features, by latent vectors."""
+    (f, g), (k,) = summed(f=x.shape[1], g=x.shape[1]), summed(k=v.shape[1])
+    a = te.compute((x.shape[0], v.shape[1]), lambda n, k: te.sum(x[n, f] * v[f, k], axis=f), "a")
+    b = te.compute((x.shape[0], v.shape[1]), lambda n, k: te.sum((x[n, g] * v[g, k]) ** 2, axis=g), "b")
+    return te.compute((x.shape[0],), lambda n: 0.5 * te.sum(a[n, k] ** 2 - b[n, k], axis=k), "y")
+
+
+def outer_energies(a: Tensor, b: Tensor) -> Tensor:
+    """Fourth moments of outer products."""
+    i, j = summed(i=a.shape[1], j=b.shape[1])
+    return te.compute((a.shape[0],), lambda n: te.sum((a[n, i] * b[n, j]) ** 4, axis=[i, j]), "y")
+
+
+def demodulated(w: Tensor, s: Tensor) -> Tensor:
+    """Norms of filters whose inputs are scaled for each image, as in StyleGAN2."""
+    p, q, i = summed(p=w.shape[0], q=w.shape[1], i=w.shape[2])
+    square = lambda b, o: te.sum((w[p, q, i, o] * s[b, i]) ** 2, axis=[p, q, i])  # noqa: E731
+    return te.compute((s.shape[0], w.shape[3]), lambda b, o: te.rsqrt(square(b, o) + 1e-6), "d")
+
+
+def joint_moments(x: Tensor, y: Tensor) -> Tensor:
+    """Third moments of what two sides make together, for each point of time."""
+    i, j = summed(i=x.shape[1], j=y.shape[1])
+    return te.compute((x.shape[0],), lambda t: te.sum((x[t, i] * y[t, j]) ** 3, axis=[i, j]), "m")
+
+
+# --- elements at positions that a difference decides
+
+
+def bucketed(z: Tensor, b: Tensor) -> Tensor:
+    """Scores with a bias for buckets of the distance, as in T5."""
+    (j,) = summed(j=z.shape[2])
+    far = lambda i, j: te.minimum(te.abs(i - j) // 4, b.shape[1] - 1)  # noqa: E731
+    s = te.compute(z.shape, lambda h, i, j: z[h, i, j] + b[h, far(i, j)], "s")
+    return te.compute(z.shape[:2], lambda h, i: te.sum(te.exp(s[h, i, j]), axis=j), "y")
+
+
+def by_table(x: Tensor, w: Tensor, k: Tensor) -> Tensor:
+    """Gates by a class of the distance that a table has."""
+    n = x.shape[1]
+    return te.compute(x.shape, lambda b, i, j: x[b, i, j] * te.sigmoid(w[b, k[i - j + n - 1]]), "y")
+
+
+def ringed(x: Tensor, w: Tensor) -> Tensor:
+    """Links between sites, by rings around each of them."""
+    n = x.shape[0]
+    ring = lambda i, j: te.minimum(te.maximum(2 * te.abs(j - i) - 3, 0), w.shape[0] - 1)  # noqa: E731
+    return te.compute((n, n), lambda i, j: te.tanh(x[i] * w[ring(i, j)] - x[j]), "y")
