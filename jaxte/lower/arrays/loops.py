@@ -123,9 +123,10 @@ class Stacked(LikeParts):
 
 @dataclass(frozen=True, eq=False)
 class Total(Node):
-    """The sum of what a loop makes."""
+    """The sum of what a loop makes; where ``at_once`` is not 0, of so many parts at a time, each time in a loop of XLA by itself."""
 
     parts: Each
+    at_once: int = 0
 
     @property
     def shape(self) -> Shape:

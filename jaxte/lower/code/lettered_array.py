@@ -9,7 +9,7 @@ from jaxte.lang.expr import ZERO, Axis, Expr, as_expr
 from jaxte.lower.arrays import products
 from jaxte.lower.arrays.elementwise import Number, Typed
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.views import ALL, Index, Pad, Range, Reshape, Spread, Transpose
+from jaxte.lower.arrays.views import ALL, Index, Pad, Range, Reshape, Spread, Step, Transpose, View
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array
 
@@ -73,7 +73,13 @@ class Shaped:
     def at(self, at: int, position: Expr) -> Shaped:
         """Without dimension ``at``: its element at ``position``."""
         extents = (*self.extents[:at], *self.extents[at + 1 :])
-        node = apply_steps(self.node, [Index((*(ALL,) * at, position))])
+        node, order = self.node, tuple(range(len(self.extents)))
+        match node:
+            case View(array, Transpose(moved)):  # XLA on the CPU copies what it moves as a whole
+                node, order = array, moved
+        index, order = Index((*(ALL,) * order[at], position)), (*order[:at], *order[at + 1 :])
+        steps: list[Step] = [index, Transpose(tuple(map(sorted(order).index, order)))]
+        node = apply_steps(node, steps if [*order] != sorted(order) else [index])
         return Shaped(node, self.letters[:at] + self.letters[at + 1 :], extents)
 
     def moving(self, at: int, start: Expr, step: int, count: int) -> Shaped:

@@ -93,6 +93,7 @@ class Platform:
         finds_singly: so does ``lax.argmax`` (256 rows of 256 take 250 us there, and 60 in passes; elsewhere it is one kernel).
         copies_reduced_slices: a reduction and what is computed for it are the call of a library, which reads whole arrays: slices are copied (what is
             reduced is one array).
+        vector_terms: terms of a sum of slices that a loop computes in vectors; of three times as many and more it may not (long sums are taken in parts).
         lays_out_sums: what is summed of operands over different axes is written as an array of all points (products with a mask, whose operands other
             platforms would round more than the sum does), and so is what is reduced of comparisons or choices (tiles).
         divides_positions: reading an array in another shape divides the position of each element (bands of tiles as matrices).
@@ -173,6 +174,7 @@ class Platform:
     combines_singly: bool = False
     finds_singly: bool = False
     copies_reduced_slices: bool = False
+    vector_terms: int = 0
     lays_out_sums: bool = False
     divides_positions: bool = False
     computes_again: bool = False

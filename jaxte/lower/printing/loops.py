@@ -61,6 +61,8 @@ def _loop(to: Writer, own: loops.Loop | loops.Choices | loops.Parts) -> str:
 
 
 def _total(node: loops.Total, to: Writer) -> Written:
+    if node.at_once:
+        return f"{ADDED}(({to.text(node.parts)}), {node.at_once})", CALL
     return f"sum({to.text(node.parts)})", CALL
 
 
@@ -122,6 +124,7 @@ def _map_over(node: loops.MapOver, to: Writer) -> Written:
     return call("lax.map", node.function, to.text(node.array))
 
 
+ADDED = "_added"
 RULES: Rules = {
     loops.Joined: _joined,
     loops.Stacked: _stacked,

@@ -30,6 +30,7 @@ from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import unread_points
 from jaxte.lower.program.across.padded_once import keep_apart, padded_in
 from jaxte.lower.program.across.pieces_within import as_padded
+from jaxte.lower.program.across.reduced_slices import with_arrays_of_slices, with_long_sums_in_parts
 from jaxte.lower.program.across.without_copies import (
     with_ends_chosen,
     with_pads_between,
@@ -161,6 +162,11 @@ class Part:
             lines = with_sources(lines, lambda source: with_ends_chosen(with_repeats_as_windows(source)))
         if self._by_call and self._again:
             keep_padded(self.statements, lines)
+        if self._policy.facts.copies_reduced_slices and not self._tile_of:
+            arrays = {self.idents[t] for t in self._whole.results if t in self.idents}
+            lines = with_arrays_of_slices(self.statements, lines, arrays)
+        if (most := self._policy.facts.vector_terms) and not self._tile_of:
+            lines = with_long_sums_in_parts(self.statements, lines, most)
         self.statements += with_calls(lines) if self._by_call else lines
         if isinstance(tensor, Held):
             target = held(self.statements, self._policy.facts.drops_barriers)

@@ -10,32 +10,26 @@ A dimension of a few positions written out: what is computed at each of them is 
 
 Definitions are written out by ``rewrites/short_axes.py``; here it is values, where how a dimension is read decides.
 
-Reducing calls of ``jnp``, and those of what is computed of slices: energies of differences, slopes of the coefficients of stencils.
-
-XLA on the CPU hands a reduction of float32 numbers, and what is computed for it, to a library of kernels. These take whole arrays: each slice is copied
-before. An array of what is reduced is one in place of several, written in vectors: 1.6 to 6 times as fast, 10 times for the variation of
-an image of 2,048 x 2,048. Where all that is kept lies side by side and is more than the library's blocks, it takes 8 ns for each element: rows are added one by one,
-0.1 ms for 5 (9 x 65,536), and many of them are a product with ones, 1.3 ms for 23 (256 x 20,000).
+Reducing calls of ``jnp``. Where all that is kept lies side by side and is more than the blocks of XLA's library for the CPU, it takes 8 ns for each element:
+rows are added one by one, 0.1 ms for 5 (9 x 65,536), and many of them are a product with ones, 1.3 ms for 23 (256 x 20,000).
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from math import prod
 
 from jaxte.algebra.product import Factor
 from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.lang.graphs import among, ordered
-from jaxte.lang.limits import LARGE_RESULT, MOST_TERMS, SMALL_ARRAY
+from jaxte.lang.graphs import among
+from jaxte.lang.limits import LARGE_RESULT, MOST_TERMS
 from jaxte.lang.operators import ADD, Op
 from jaxte.lang.walk import reads_of
-from jaxte.lower.arrays.counts import bytes_of
-from jaxte.lower.arrays.elementwise import Apply, Full, Kept, Name, Number
+from jaxte.lower.arrays.elementwise import Apply, Full, Kept, Number
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.products import Einsum, Reduced
-from jaxte.lower.arrays.views import ALL, Broadcast, Index, Pad, Roll, Tile, View
+from jaxte.lower.arrays.views import ALL, Index, View
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.vocabulary import Value
@@ -131,9 +125,6 @@ def reduced_call(
     # under x64 JAX would widen integers
     widened = function in ("sum", "prod") and not dtype.startswith(("f", "b", "c"))
     body.report.note(function)
-    facts = body.policy.facts
-    if facts.copies_reduced_slices and not body.in_tiles and is_of_slices(value.code, body.written):
-        value = replace(value, code=Kept(value.code, "apart"))
     node = None if function != "sum" else _of_wide_rows(body, value, axes, dtype)
     node = node or Reduced(function, value.code, axes if left else None, dtype if widened else "", start)
     result = Value(node, left, (dtype, False))
@@ -156,31 +147,3 @@ def _of_wide_rows(body: Body, value: Value, axes: tuple[int, ...], dtype: str) -
     letters = "abcdefghijklmnopqrstuvwxyz"[: len(extents)]
     ones = Full(value.code.shape[: len(axes)], Number(1), dtype)
     return Einsum(f"{letters[: len(axes)]},{letters}->{letters[len(axes) :]}", (ones, value.code))
-
-
-def is_of_slices(node: Node, written: Mapping[Node, str]) -> bool:
-    """Whether ``node`` is computed of several slices that are about as large, by way of what is ``written``, too."""
-    size = bytes_of(node)
-    if not isinstance(node, Apply) or node.dtype != "float32" or size < SMALL_ARRAY:
-        return False
-    root: Node = node
-    named = {name: source for source, name in written.items()}
-
-    def operands(below: Node) -> Sequence[Node]:
-        if isinstance(below, Name) and below.identifier in named:
-            return [named[below.identifier]]
-        return below.operands if isinstance(below, (Apply, View, Broadcast)) else ()
-
-    below: list[Node] = ordered([root], operands)
-    if any(isinstance(n, View) and isinstance(n.step, Tile) for n in below):
-        return False  # windows that are laid out are copies in any case
-    # One slice as large as what is reduced is copied in either case.
-    return sum(isinstance(n, View) and _is_moved(n) and 2 * bytes_of(n) >= size for n in below) > 1
-
-
-def _is_moved(view: View) -> bool:
-    match view.step:
-        case Index(entries):
-            return any(entry is not ALL for entry in entries)
-        case step:
-            return isinstance(step, (Pad, Roll))

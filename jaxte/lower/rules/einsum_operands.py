@@ -130,9 +130,11 @@ def masked_operands(
     values: list[Value] = []
     for members, tests, others in zip(groups, masks, partly, strict=True):
         expr = multiplied(members, tests)
-        at = scope.arranged(_operand_order(body, expr, scope))
-        value = yield expr, at
         own = {d for f in members for d in scope.dims_under(f.expr)}
+        elsewhere = {d for g in groups if g is not members for f in g for d in scope.dims_under(f.expr)}
+        alone = [d for d in job.reduced if not among(d, elsewhere)]
+        at = scope.arranged(_operand_order(body, expr, scope, alone))
+        value = yield expr, at
         tested = [
             (guard, {d for d in guard_dims(guard, scope) if d not in own})
             for guard in (*job.guards, *job.outside)
@@ -145,9 +147,9 @@ def masked_operands(
     return values
 
 
-def _operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:
+def _operand_order(body: Body, expr: Expr, scope: Scope, alone: Sequence[Axis]) -> tuple[Axis, ...]:
     """The dimensions as the tensors have them; in tiles, which are in cache, with the longest one last."""
-    order = operand_order(body, expr, scope)
+    order = operand_order(body, expr, scope, alone)
     if not body.in_tiles or isinstance(expr, Read):
         return order
     return tuple(sorted(order, key=lambda d: extent_of(d.hi)))

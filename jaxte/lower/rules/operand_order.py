@@ -87,9 +87,23 @@ def _small_first(values: Sequence[Value], out: Sequence[Axis]) -> Sequence[Value
     return [values[1], values[0]] if sizes[1] < sizes[0] else values
 
 
-def operand_order(body: Body, expr: Expr, scope: Scope) -> tuple[Axis, ...]:
-    """The dimensions in the order in which what is reduced is written: of the largest read, or where copies in another order are dear, of as many as agree."""
-    return agreed_order(expr, scope) if body.policy.facts.copies_transposed else natural_order(expr, scope)
+def operand_order(body: Body, expr: Expr, scope: Scope, reduced: Sequence[Axis]) -> tuple[Axis, ...]:
+    """The dimensions in the order in which what is reduced is written: of the largest read, or where copies in another order are dear, of as many as agree.
+
+    Of as many as agree also where sums are no part of the loop that computes what they are of, and those that are ``reduced`` would stand behind a
+    dimension that is kept: ``p[i, k]`` and ``q[j, k]`` are read as they lie, and summed in vectors, as ``i, j, k``.
+    """
+    if body.policy.facts.copies_transposed:
+        return agreed_order(expr, scope)
+    order = natural_order(expr, scope)
+    if body.policy.facts.fuses_products:
+        return order
+    own = scope.dims_under(expr)
+    last = [d for d in order if among(d, own)][-1:]
+    if last and among(last[0], reduced) and not all(among(d, reduced) for d in own):
+        agreed = agreed_order(expr, scope)
+        return order if among([d for d in agreed if among(d, own)][-1], reduced) else agreed
+    return order
 
 
 def agreed_order(expr: Expr, scope: Scope) -> tuple[Axis, ...]:

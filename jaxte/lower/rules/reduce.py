@@ -111,7 +111,7 @@ def _simple(
     if dim is not None:
         return (yield from _unrolled(body, node, expr, left, scope, dims, dim))
     masked = call(SELECT, conjunction(left), expr, identity) if left else expr
-    value = yield masked, scope.arranged(operand_order(body, masked, scope))
+    value = yield masked, scope.arranged(operand_order(body, masked, scope, dims))
     return _reduced(body, node, value, scope, dims)
 
 

@@ -39,6 +39,32 @@ def is_beside_short(exprs: Sequence[Expr], dim: Axis, job: Job, scope: Scope) ->
     return is_product_beside(dims, frozenset(overlaps(exprs, kept, scope, job.budget)))
 
 
+def is_beside_larger(exprs: Sequence[Expr], dim: Axis, job: Job, scope: Scope) -> bool:
+    """Whether a reduced dimension shifts an array beside weights that differ from place to place, ``k`` in ``sum over k, c of x[b, t + k, c] * w[t, k, c, o]``.
+
+    Each place has a product of matrices of its own, over ``c`` for each ``k``, or over both of windows that are laid out. Where these take no more than
+    the weights, which are read anyway, 28 products in place of 140 take 0.4 of the time.
+    """
+    places = beside(exprs, dim, scope)
+    if len(exprs) != 2 or job.guards or not places or any(among(d, job.reduced) for d in places):
+        return False
+    moved = [e for e in exprs if beside([e], dim, scope)]
+    others = [e for e in exprs if not among(e, moved) and isinstance(e, Read) and _is_plain(e, scope)]
+    if len(moved) != 1 or len(others) != 1 or not isinstance(moved[0], Read):
+        return False
+    windows, weights = ([*scope.dims_under(e)] for e in (moved[0], others[0]))
+    both = [d for d in windows if among(d, weights)]
+    contracted = [d for d in both if among(d, job.reduced) and d is not dim]
+    matrices = all(len(own) > len(both) for own in (windows, weights)) and contracted
+    return bool(
+        matrices and all(among(d, both) for d in (dim, *places)) and _points(windows) <= _points(weights)
+    )
+
+
+def _is_plain(read: Read, scope: Scope) -> bool:
+    return all(isinstance(index, Axis) for index in scope.indices(read))
+
+
 def short_dimension(job: Job, scope: Scope, fuses: bool) -> Axis | None:
     """A reduced dimension of a few positions in a product that is as large as one of its factors.
 

@@ -26,6 +26,7 @@ from jaxte.lower.rules.einsum_operands import Job, guard_dims
 from jaxte.lower.rules.excluded_points import has_many_positions, may_be_masked
 from jaxte.lower.rules.select import guarded, keeps_in_range, mask_value
 from jaxte.lower.rules.short_dimensions import (
+    is_beside_larger,
     is_beside_short,
     rows_of_shifts,
     shifting_result,
@@ -207,6 +208,8 @@ def _overlaps(body: Body, job: Job, scope: Scope) -> Task:
     moved = [e for e in exprs if not fuses or facts.reads_windows_again or len(scope.dims_under(e)) > 1]
     dim = overlapping(moved, job.reduced, scope, job.budget)
     if dim is not None and fuses and not body.in_tiles and is_beside_short(exprs, dim, job, scope):
+        dim = None
+    if dim is not None and not fuses and not body.in_tiles and is_beside_larger(exprs, dim, job, scope):
         dim = None
     apart = shifting_result(job, scope) if dim is None and fuses and not body.in_tiles else None
     dim = short_dimension(job, scope, fuses) if dim is None and apart is None else dim

@@ -13,7 +13,7 @@ import pytest
 import jaxte as te
 from harness.sides import with_gradients
 from jaxte.lang.limits import LARGE_RESULT
-from jaxte.lower.program import emit
+from jaxte.lower.program import prelude
 from tests.frontends.random_rules import RandomRules, check_rules
 
 FUNCTIONS: dict[str, tuple[Any, Any]] = {
@@ -110,7 +110,10 @@ def test_an_array_of_its_own_has_the_same_bits(dtype: str) -> None:
     scope: dict[str, Any] = {}
     exec(stencil.source(x), scope)  # of real numbers alone
     if "float" not in dtype:
-        exec(emit._FIRST + emit._APART.format(own="_own(x)", short=LARGE_RESULT // 2) + emit._OWN, scope)
+        exec(
+            prelude._FIRST + prelude._APART.format(own="_own(x)", short=LARGE_RESULT // 2) + prelude._OWN,
+            scope,
+        )
     values = [0, 1, -1, 3, 255, 1e-8, 1e30, np.inf, -np.inf, np.nan]
     given = jnp.asarray(values).astype(dtype)
     found = jax.jit(scope["_apart"])(given)

@@ -96,10 +96,10 @@ def line_slices_source(own: LineSlices, operands: Sequence[Node], assign: Callab
     u = u.named(assign)
     if short.backwards:
         v = v.reversed(v.letters.index(short.name))
-    v = _over(out + short.name, v)
     turn = loop("i", short.extent)
+    v = _over(out, v.at(v.letters.index(short.name), turn.axis))
     part = u.moving(out.index("t"), short.factor * turn.axis, line.factor, line.extent)
-    product = Apply(MULTIPLY, (part.node, v.at(len(out), turn.axis).node))
+    product = Apply(MULTIPLY, (part.node, v.node))
     extents = tuple(max(a, b) for a, b in zip(part.extents, v.extents, strict=False))
     result = Shaped(Total(Each(product, (turn,))), out, extents)
     if line.backwards:
