@@ -60,7 +60,7 @@ def _own(x):
         return lax.clamp(jnp.array(ends.min, x.dtype), x, jnp.array(ends.max, x.dtype))
     return _own(x.astype(jnp.uint8)).astype(x.dtype)
 """
-_BINOMIAL = (
+BINOMIAL = (
     *(inspect.getsource(own) for own in (restarts, descent, left)),
     """
 def _kept(step, start, steps, slots):
@@ -145,7 +145,7 @@ def prelude(sources: Sequence[Node], text: str) -> tuple[list[str], list[str]]:
     if kernel:
         imports += [PALLAS, TRITON] if "triton." in text else [PALLAS]
     moved = [own for name, own in ((SHIFTED, _SHIFTED), (ROLLED, _ROLLED)) if f"{name}(" in text]
-    used = [*((FUNCTION,) if kernel else ()), *moved, *(_BINOMIAL if again else ()), *kept_apart]
+    used = [*((FUNCTION,) if kernel else ()), *moved, *(BINOMIAL if again else ()), *kept_apart]
     return imports, [own.lstrip() for own in used]
 
 

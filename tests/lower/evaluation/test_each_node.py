@@ -24,7 +24,7 @@ from jaxte.lower.arrays.products import Reduced
 from jaxte.lower.arrays.views import ALL, NEW, ONLY, Index, Pad, Range, Repeat, Reshape, Roll, Tile, Transpose
 from jaxte.lower.printing import printer
 from jaxte.lower.printing.data import FUNCTION
-from jaxte.lower.program.emit import BINOMIAL as BINOMIAL_TEXTS
+from jaxte.lower.program import prelude
 from tests.lower.evaluation.frame import Frame
 from tests.lower.evaluation.program import RULES
 
@@ -149,6 +149,7 @@ NODES: list[Node] = [
     loops.Joined((loops.Items(SUMS, 3, sizes(4), ("float32", False)),), 0),
     loops.JoinedItems((SUMS, SUMS), 0, sizes(24), ("float32", False)),
     loops.Total(Each(SLICE, (SPAN,))),
+    loops.Total(Each(SLICE, (SPAN,)), 2),
     loops.Total(Each(views.View(V, Index((BACK.axis,))), (BACK,))),
     loops.Folded(ONE_VALUE, (X, X, V)),
     item(Tuple((X, V)), 1, V),
@@ -202,7 +203,8 @@ def test_numpy_and_the_text_agree(node: Node) -> None:
     functions["blocks"] = lambda start, x, v, y: x * v + y[...].sum()
     found = Frame(RULES, given, functions, {}).value(node)
     modules = {"jnp": jnp, "jax": jax, "lax": lax, "functools": functools, "pl": pl}
-    exec("\n".join(["from math import comb", FUNCTION, *BINOMIAL_TEXTS]), modules)
+    made = [FUNCTION, *prelude.BINOMIAL, prelude._FIRST, prelude._ADDED]
+    exec("\n".join(["from math import comb", prelude._METADATA, *made]), modules)
     scope = modules | functions | {n: jax.tree.map(jnp.asarray, a) for n, a in given.items()}
     expected = np.asarray(eval(printer.Printer({}).text(node), scope))
     assert found.shape == expected.shape and (node.kind[1] or found.dtype == expected.dtype)

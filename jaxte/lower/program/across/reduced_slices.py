@@ -36,7 +36,8 @@ def with_arrays_of_slices(
     """
     lines = list(lines)
     reducing = [own.source for own in lines if isinstance(own, Statement) and Reduced in own.source.kinds]
-    reduced = [n.array for n in nodes_below(*reducing) if isinstance(n, Reduced)] if reducing else []
+    arrays = [n.array for n in nodes_below(*reducing) if isinstance(n, Reduced)] if reducing else []
+    reduced = [a for a in arrays if a.dtype == "float32" and bytes_of(a) >= SMALL_ARRAY]
     if not reduced:
         return lines
     here, there = ({s.target: s.source for s in part if isinstance(s, Statement)} for part in (lines, before))
@@ -49,10 +50,7 @@ def with_arrays_of_slices(
 
 def _is_of(node: Node, made: Mapping[str, Node], is_copied: Callable[[View], bool]) -> bool:
     """Whether ``node`` is computed of several slices that are about as large, and are copied, by way of what is ``made``, too."""
-    size = bytes_of(node)
-    if node.dtype != "float32" or size < SMALL_ARRAY:
-        return False
-    root: Node = node
+    root, size = node, bytes_of(node)
 
     def operands(below: Node) -> Sequence[Node]:
         if isinstance(below, Name) and below.identifier in made:
