@@ -69,7 +69,7 @@ EXPECTED: dict[str, tuple[dict[str, int], str]] = {
     "prefix_maximum": ({}, "blocked scan"),
     "prefix_product": ({}, "blocked scan"),
     "prefix_sum": ({}, "blocked scan"),
-    "product_reduction": ({}, "blocked scan, prod"),
+    "product_reduction": ({}, "concatenate, prod"),
     "reshape_heads": ({}, ""),
     "reshape_transpose": ({}, ""),
     "rms_norm": ({"dot_general": 2}, "einsum, sum"),
@@ -110,10 +110,6 @@ MORE_TEMPORARIES: dict[str, tuple[float, str]] = {
     ),
     "deformable_conv": (1.1, "the samples, laid out once for each of the two products that read them"),
     "lrn": (1.1, _PADDED),
-    "product_reduction": (
-        1.8,
-        "products before and after each element, which are exact also where elements are zero",
-    ),
 }
 
 # What XLA counts as read and written beyond the idiomatic form's bytes, at most this many times as much, and why.

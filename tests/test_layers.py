@@ -147,6 +147,7 @@ LAYERS = (
     "autodiff.rules.extremum",
     "autodiff.rules.extrema",
     "autodiff.rules.scans",
+    "autodiff.rules.halves",
     "autodiff.rules.reductions",
     "autodiff.rules.seeds",
     "autodiff.rules.readers",

@@ -8,7 +8,6 @@ from harness.inputs import uniform
 
 TITLE = "product reduction"
 SIZES = {"full": dict(n=4096, m=128), "quick": dict(n=512, m=64), "tiny": dict(n=3, m=5)}
-HOLDS_BACK = "products before and after each element, which are exact also where elements are zero"
 SPELLINGS = {"by hand": "the adjoint from products before and after each element, right at zeros too"}
 
 

@@ -3,8 +3,8 @@
 With ``y = reduce over k of x[k]`` and the adjoint ``g`` of ``y``, the adjoint of ``x[k]`` is
 
 - maximum, minimum: ``g`` where ``x[k] == y``, shared among equal ones by the reduction's rule for ties (see ``extrema``);
-- product: ``g`` times the product of the others, as (product of those before) * (product of those after), which is
-  exact when some are zero;
+- product: ``g`` times the product of the others, which is exact when some are zero: by halves (see ``halves``), or as (product of those
+  before) * (product of those after) of a few, where it is not known how many they are, and where loops wait to be started;
 - any combiner: the derivative of ``combine(combine(before, x[k]), after)``, with ``before`` and ``after`` the
   reductions of the points before and after ``k``. Of equal operands of a maximum in it the first one receives everything: halves at both places
   where an element is combined would add up to more or less than ``g``.
@@ -19,9 +19,10 @@ from functools import partial
 
 from jaxte.algebra.simplify import plus, times
 from jaxte.autodiff.rules.extrema import extremum_adjoint
+from jaxte.autodiff.rules.halves import all_but_one
 from jaxte.autodiff.rules.prefixes import Prefix, as_prefix
 from jaxte.autodiff.rules.scans import scan_contributions
-from jaxte.autodiff.terms.beside import beside
+from jaxte.autodiff.terms.beside import beside, fits, may_have_many_loops
 from jaxte.autodiff.terms.guards import guard, through_guards
 from jaxte.autodiff.terms.places import deskewed, fresh, points_of
 from jaxte.autodiff.terms.scalar import Contribution, contributions
@@ -29,6 +30,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, Symbol, call, cast
 from jaxte.lang.graphs import among, place_of
+from jaxte.lang.limits import FEW
 from jaxte.lang.operators import (
     AND,
     EQUAL,
@@ -42,6 +44,7 @@ from jaxte.lang.operators import (
     Op,
 )
 from jaxte.lang.walk import combine, depends_on, free_axes, reads_of, rewrite, substitute
+from jaxte.sets.intervals import known
 from jaxte.tensors.reductions import position_of
 from jaxte.tensors.tensor import Compute
 
@@ -72,7 +75,7 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
             # in any order: digits need to know all extents but the first one's
             axes = sorted(node.axes, key=lambda a: isinstance(a.extent, Const))
             node = Reduce(node.reducer, node.exprs, axes, node.where, node.position)
-            return _combined(tensor, node, seed, wanted, _product_slope)
+            return _multiplied(tensor, node, seed, wanted)
     return _combined(tensor, node, seed, wanted, _combiner_slope)
 
 
@@ -111,9 +114,7 @@ Slope = Callable[[Reduce, Sequence[Expr], Sequence[Expr], Expr], list[Expr]]
 def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: Slope) -> list[Contribution]:
     """Any combiner: the slope at a point, given the reductions of the points before and after it."""
     node = deskewed(node)
-    own = [a for a in tensor.axes if a in free_axes(node)]  # not those along which the results are repeated
-    behind = _read_behind(node, own)
-    front = [a for a in own if not among(a, behind)]
+    front, behind = _sides(tensor, node)
     at = (*front, position_of(node.axes), *behind)
     order = " and ".join(",".join(a.name for a in side) for side in (front, behind))
     before, after = (
@@ -136,6 +137,13 @@ def _combined(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted, slope: 
         if dtypes.is_inexact(node.exprs[position].dtype):
             results += _inside(tensor, node, position, g, wanted)
     return results
+
+
+def _sides(tensor: Compute, node: Reduce) -> tuple[list[Axis], list[Axis]]:
+    """The axes of ``tensor``, but those along which the results are repeated, that stand before the reduced ones in what is made beside it, and those behind them."""
+    own = [a for a in tensor.axes if a in free_axes(node)]
+    behind = _read_behind(node, own)
+    return [a for a in own if not among(a, behind)], behind
 
 
 def _read_behind(node: Reduce, axes: Sequence[Axis]) -> list[Axis]:
@@ -181,9 +189,36 @@ def _digits(axes: Sequence[Axis], position: Expr) -> dict[Expr, Expr]:
     return table
 
 
+def _multiplied(tensor: Compute, node: Reduce, seed: Expr, wanted: Wanted) -> list[Contribution]:
+    """A product: what flows to a factor is multiplied by all others, which are few, or found by halves where it is known how many they are."""
+    whole = deskewed(node)
+    length = known(points_of(whole.axes))
+    sides = _sides(tensor, whole)
+    if length is None or length <= FEW or not may_have_many_loops() or not _may_be_pairs(sides, length, node):
+        return _combined(tensor, node, seed, wanted, _product_slope)
+
+    def factor(position: Expr) -> Expr:
+        table = _digits(whole.axes, position)
+        value = substitute(whole.exprs[0], table)
+        return value if whole.where is TRUE else call(SELECT, substitute(whole.where, table), value, 1.0)
+
+    others = all_but_one(tensor, sides, factor, length)(position_of(whole.axes))
+    return _inside(tensor, whole, 0, _through(seed, others), wanted)
+
+
+def _may_be_pairs(sides: tuple[list[Axis], list[Axis]], length: int, node: Reduce) -> bool:
+    """Whether pairs of ``length`` factors may be arrays of their dtype: prefixes of 16 bits are carried in 32, and fit into tiles."""
+    shape: list[int | Expr] = [*(a.extent for side in sides for a in side), length]
+    return dtypes.width(node.dtype) >= dtypes.width("float32") and fits(tuple(shape), node.dtype)
+
+
 def _product_slope(node: Reduce, before: Sequence[Expr], after: Sequence[Expr], seed: Expr) -> list[Expr]:
-    found = through_guards(seed, lambda g: times(g, before[0] * after[0]))
-    return [Const(0.0) if found is None else found]
+    return [_through(seed, before[0] * after[0])]
+
+
+def _through(seed: Expr, slope: Expr) -> Expr:
+    found = through_guards(seed, lambda g: times(g, slope))
+    return Const(0.0) if found is None else found
 
 
 def _to_the_first(expr: Expr) -> Expr:

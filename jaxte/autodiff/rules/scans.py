@@ -103,7 +103,7 @@ def states_of(tensor: Compute, scan: Prefix, outer: Sequence[Axis]) -> list[Comp
 
 
 def values_of(tensor: Compute, scan: Prefix, states: Sequence[Compute]) -> list[Value]:
-    """``F[.., m]`` as functions of ``m``: elements of ``tensor`` itself where it has all of them."""
+    """``F[.., m]`` as functions of ``m``: elements of ``tensor`` itself where it has all of them but the last one, which comes before none."""
 
     def read(state: Compute) -> Value:
         return lambda m: Read(state, along(tensor, scan, m))
@@ -116,14 +116,14 @@ def values_of(tensor: Compute, scan: Prefix, states: Sequence[Compute]) -> list[
 
 
 def place_in(scan: Prefix) -> Value | None:
-    """Where along ``moving`` the tensor holds ``F[m]``, if it holds all of them: ``at`` solved for ``moving``."""
+    """Where along ``moving`` the tensor holds ``F[m]``, if it holds all but the last one: ``at`` solved for ``moving``."""
     form = linear(scan.at)
     sign, offset = form.coefficient(scan.moving), from_linear(form.without(scan.moving))
 
     def place(m: Expr) -> Expr:
         return m - offset if sign == 1 else offset - m
 
-    ends = [place(as_expr(0)), place(scan.step.hi - 1)]
+    ends = [place(as_expr(0)), place(scan.step.hi - 2)]
     margins = [normal(ends[sign < 0]), normal(scan.moving.hi - 1 - ends[sign > 0])]
     return place if all(isinstance(m, Const) and int(m) >= 0 for m in margins) else None
 

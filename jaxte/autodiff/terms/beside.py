@@ -83,21 +83,28 @@ def all_beside(tensor: Compute) -> dict[str, Compute]:
 
 _budget: ContextVar[int | None] = ContextVar("_budget", default=None)
 _windows_again: ContextVar[bool] = ContextVar("_windows_again", default=True)
+_many_loops: ContextVar[bool] = ContextVar("_many_loops", default=True)
 
 
 @contextmanager
-def within(budget: int | None, windows_again: bool) -> Iterator[None]:
+def within(budget: int | None, windows_again: bool, many_loops: bool) -> Iterator[None]:
     """Derivations that hold nothing above ``budget`` bytes, which the user gave for all tensors.
 
     ``windows_again`` says whether overlapping windows may be read once more for each question about them, which takes as long as the first time on
-    some platforms.
+    some platforms; ``many_loops`` whether these start for nothing, so that several times as many short ones are no loss.
     """
-    tokens = _budget.set(budget), _windows_again.set(windows_again)
+    tokens = _budget.set(budget), _windows_again.set(windows_again), _many_loops.set(many_loops)
     try:
         yield
     finally:
         _budget.reset(tokens[0])
         _windows_again.reset(tokens[1])
+        _many_loops.reset(tokens[2])
+
+
+def may_have_many_loops() -> bool:
+    """Whether a loop over few elements takes no longer than these take."""
+    return _many_loops.get()
 
 
 def may_read_windows_again() -> bool:
@@ -114,7 +121,12 @@ def may_be_held(axes: Sequence[Axis], dtype: str) -> bool:
 
 def may_exist(tensor: Tensor) -> bool:
     """Whether ``tensor``, an input or one of the definition, is within what the user gave for all tensors."""
-    most, size = _budget.get(), _bytes(tensor.shape, tensor.dtype)
+    return fits(tensor.shape, tensor.dtype)
+
+
+def fits(shape: Shape, dtype: str) -> bool:
+    """Whether an array of ``shape`` is within what the user gave for all tensors."""
+    most, size = _budget.get(), _bytes(shape, dtype)
     return most is None or (size is not None and size <= most)
 
 

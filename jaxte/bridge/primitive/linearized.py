@@ -62,8 +62,9 @@ class Linearized:
         if not sources:
             return ()
         outputs = [source.outputs[n] for n in heads]
+        facts = source.policy.facts
         with (
-            within(source.policy.max_memory, not source.policy.facts.reads_windows_again),
+            within(source.policy.max_memory, not facts.reads_windows_again, not facts.loop),
             planned_with(source.policy.facts.intermediates, source.policy.without, source.policy.debug),
         ):
             return tuple(vjp_graph(outputs, own, sources, source.overrides_of(outputs), source.fdiff))
@@ -183,7 +184,8 @@ class Linearized:
     def _tangents(self, dots: Sequence[Tensor]) -> list[Tensor]:
         if self._has_rules:
             source = self.source
-            with within(source.policy.max_memory, not source.policy.facts.reads_windows_again):
+            facts = source.policy.facts
+            with within(source.policy.max_memory, not facts.reads_windows_again, not facts.loop):
                 moved = jvp_graph(source.outputs, self._perturbed, dots, source.overrides, source.fdiff)
             return [moved[n] for n in self.reached]
         remedy = (

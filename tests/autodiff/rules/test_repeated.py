@@ -88,11 +88,14 @@ def test_what_a_guard_keeps_out_of_all_copies_stays_out() -> None:
     assert (found[0] == 0).all() and np.isfinite(found).all() and (found[1] != 0).all()
 
 
-def test_all_adjoints_read_the_same_prefixes() -> None:
-    """The products before and after each element are made once, whatever is differentiated for."""
-    x, w = te.placeholder((N,), name="x"), te.placeholder((4, N), name="w")
-    k = te.reduce_axis((0, N), "k")
-    y = te.compute((4,), lambda i: te.prod(x[k] * w[i, k] + x[N - 1 - k], axis=k), "y")
+@pytest.mark.parametrize(
+    ("size", "made"), [(4, {"before_y": 1, "after_y": 1}), (16, {"pairs_y": 3, "others_y": 4})]
+)
+def test_all_adjoints_read_the_same_products(size: int, made: dict[str, int]) -> None:
+    """The products of all others, or of those before and after each element, are made once, whatever is differentiated for."""
+    x, w = te.placeholder((size,), name="x"), te.placeholder((4, size), name="w")
+    k = te.reduce_axis((0, size), "k")
+    y = te.compute((4,), lambda i: te.prod(x[k] * w[i, k] + x[size - 1 - k], axis=k), "y")
     both = te.differentiate(y, [x, w], te.placeholder((4,), name="H"))
     names = [t.name for t in topological_order(both)]
-    assert names.count("before_y") == names.count("after_y") == 1
+    assert {name: names.count(name) for name in made} == made

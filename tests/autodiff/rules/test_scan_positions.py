@@ -66,3 +66,25 @@ def test_value_and_gradient(name: str, state: int, rng: np.random.Generator) -> 
         )
         for found, wanted in zip(own_gradients, expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-12)
+
+
+def test_reductions_of_those_before_are_not_computed_again(rng: np.random.Generator) -> None:
+    """Light that passes all samples in front of one: the gradient reads what the forward pass has."""
+
+    def seen(a: te.Tensor) -> te.Tensor:
+        rows, n = a.shape
+        j, k = te.reduce_axis((0, n), "j"), te.reduce_axis((0, n), "k")
+        passed = te.compute(a.shape, lambda i, m: te.prod(1 - a[i, k], axis=k, where=k < m), "passed")
+        return te.compute((rows,), lambda i: te.sum(a[i, j] * passed[i, j], axis=j), "seen")
+
+    def plain(a: Any) -> Any:
+        passed = jnp.concatenate([jnp.ones((a.shape[0], 1)), jnp.cumprod(1 - a, 1)[:, :-1]], 1)
+        return (a * passed).sum(1)
+
+    with jax.enable_x64(True):
+        a, head = rng.uniform(0, 0.3, (3, 40)), rng.normal(size=3)
+        own = te.function(seen)
+        np.testing.assert_allclose(own(a), plain(a), rtol=1e-12)
+        found, wanted = (jax.vjp(f, a)[1](head)[0] for f in (own, plain))
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-13)
+        assert own.source(a).count("lax.scan(") == 2
