@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from jaxte.autodiff.rules import extrema
+from jaxte.lower.program import plan
 from jaxte.lower.rules import operand_order
 from tests.lower import mechanism_dear as dear
 from tests.lower import mechanism_few as few
 from tests.lower import mechanism_plans as plans
+from tests.lower import mechanism_steps as steps
 from tests.lower import mechanism_sums as sums
 from tests.lower import mechanism_windows as windows
 from tests.lower.mechanism import Mechanism, Positions, Sample, as_named, replaced
@@ -434,6 +436,16 @@ ROWS = (
             Sample(few.below_each_category, ((300, 5),), 2),
             Sample(few.weight_above, ((8, 6, 7), (8,)), 2),
             Sample(few.left_of_each_stage, ((16, 6, 24),), 2),
+        ),
+    ),
+    Mechanism(
+        "interiors",
+        "flops",
+        replaced(plan, "with_interiors", list),
+        (
+            Sample(steps.membrane, ((40, 50), (40, 50)), 1.3),
+            Sample(steps.string, ((4000,), (4000,)), 1.2),
+            Sample(steps.sound, ((12, 14, 16), (12, 14, 16)), 1.5),
         ),
     ),
     Mechanism(

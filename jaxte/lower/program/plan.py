@@ -28,6 +28,7 @@ from jaxte.lower.forms.data.chains import chained
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.across.computed_once import with_one_gather
 from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
+from jaxte.lower.program.across.interiors import with_interiors
 from jaxte.lower.program.across.once_within import with_alike_parts_in_loops, with_masked_once, with_opposites
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.without_copies import without_idle_pads
@@ -163,6 +164,8 @@ class _Lowering(Whole):
             own,
             Naming(shared.names.numbered, shared.printer.text),
         )
+        if self.shared.policy.facts.tests_pads:
+            statements = with_interiors(statements)
         text = shared.printer.text
         statements = with_sources(
             with_equal_functions_once(statements), lambda source: with_alike_parts_in_loops(source, text)
