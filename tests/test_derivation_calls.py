@@ -14,7 +14,7 @@ MOST = {
     "flips": 174_800,
     "lattice": 169_500,
     "quotients": 156_000,
-    "kernels": 170_400,
+    "kernels": 170_600,
     "extrema": 148_800,
     "steps": 72_400,
     "advection": 175_200,

@@ -25,6 +25,7 @@ from jaxte.planning.indices.fewer_elements import read_in_part, where_read
 from jaxte.planning.indices.known import with_known
 from jaxte.planning.indices.lines import with_reads_on_lines
 from jaxte.planning.indices.pairs import with_pairs
+from jaxte.planning.indices.phases import with_phases_as_one
 from jaxte.planning.indices.repeats import layouts, read_through, with_repeats_counted
 from jaxte.planning.indices.shared_elements import with_shared_elements
 from jaxte.planning.indices.strides import with_rows
@@ -140,6 +141,12 @@ SHARED = Rule[tuple[Tensor, ...], Asked](
     "functions of elements that several places compute are computed once",
 )
 
+PHASES = Rule[tuple[Tensor, ...], Asked](
+    "phases as one",
+    lambda outputs, at: with_phases_as_one(outputs),
+    "sums at all remainders of a stride, as at even and at odd rows, are one sum",
+)
+
 
 def _in_loops(outputs: tuple[Tensor, ...], at: Asked) -> tuple[Tensor, ...]:
     found = with_chains(outputs)
@@ -173,6 +180,7 @@ STEPS: tuple[Rule, ...] = (
     BLOCKS,
     NEAR,
     SHARED,
+    PHASES,
     *READING,
     *PLAIN,
     *WHOLE,
@@ -196,7 +204,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     order = topological_order(plain)
     with bounded(len(order)):
         asked = Asked()
-        near = applied(plain, (NEAR, SHARED), asked)
+        near = applied(plain, (NEAR, SHARED, PHASES), asked)
         order = order if near is plain else topological_order(near)
         each = _planned_in_order(order, near)
         whole = Asked()

@@ -7,6 +7,7 @@ from jaxte.lower.program import plan
 from jaxte.lower.rules import operand_order
 from tests.lower import mechanism_dear as dear
 from tests.lower import mechanism_few as few
+from tests.lower import mechanism_phases as phases
 from tests.lower import mechanism_plans as plans
 from tests.lower import mechanism_steps as steps
 from tests.lower import mechanism_sums as sums
@@ -436,6 +437,16 @@ ROWS = (
             Sample(few.below_each_category, ((300, 5),), 2),
             Sample(few.weight_above, ((8, 6, 7), (8,)), 2),
             Sample(few.left_of_each_stage, ((16, 6, 24),), 2),
+        ),
+    ),
+    Mechanism(
+        "phases as one",
+        "dot_general",
+        as_named,
+        (
+            Sample(phases.pruned, ((32, 50, 6), (32, 6, 6)), 2),
+            Sample(phases.gated, ((64, 40), (40, 30)), 1.6),
+            Sample(phases.triplets, ((96, 40), (40, 30)), 2),
         ),
     ),
     Mechanism(
