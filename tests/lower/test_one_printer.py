@@ -11,7 +11,8 @@ PRINTERS = (
     "printing",
     "code/lines.py",
     "program/emit.py",
-)  # of nodes, of statements, and of modules around them
+    "program/prelude.py",
+)  # of nodes, of statements, and of modules around them with what they begin with
 LOWER = Path(__file__).parent.parent.parent / "jaxte" / "lower"
 JAX = re.compile(r"\b(jnp|lax|jax|functools)\.[a-z]")
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef)
