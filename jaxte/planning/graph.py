@@ -23,7 +23,6 @@ from jaxte.planning.indices.digits import Digits
 from jaxte.planning.indices.fewer_axes import with_fewer_axes
 from jaxte.planning.indices.fewer_elements import read_in_part, where_read
 from jaxte.planning.indices.known import with_known
-from jaxte.planning.indices.lines import with_reads_on_lines
 from jaxte.planning.indices.pairs import with_pairs
 from jaxte.planning.indices.phases import with_phases_as_one
 from jaxte.planning.indices.repeats import layouts, read_through, with_repeats_counted
@@ -115,11 +114,6 @@ WHOLE = (
         "known matrices",
         lambda own, at: _with(own, at, with_known(own)),
         "functions of positions alone are computed when the program is traced",
-    ),
-    Rule[Compute, InGraph](
-        "reads on a line",
-        lambda own, at: _with(own, at, with_reads_on_lines(own)),
-        "elements at positions that a difference of axes decides are read once for each difference",
     ),
     Rule[Compute, InGraph](
         "fewer axes",

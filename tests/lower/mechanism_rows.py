@@ -198,16 +198,6 @@ ROWS = (
         ),
     ),
     Mechanism(
-        "reads on a line",
-        "flops",
-        as_named,
-        (
-            Sample(sums.bucketed, ((4, 64, 64), (4, 16)), 1.8),
-            Sample(sums.by_table, ((4, 48, 48), (4, 8), Positions((95,), 8)), 1.3),
-            Sample(sums.ringed, ((80,), (20,)), 1.8),
-        ),
-    ),
-    Mechanism(
         "lines of weights",
         "bytes",
         as_named,

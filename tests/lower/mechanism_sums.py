@@ -253,27 +253,3 @@ def joint_moments(x: Tensor, y: Tensor) -> Tensor:
     """Third moments of what two sides make together, for each point of time."""
     i, j = summed(i=x.shape[1], j=y.shape[1])
     return te.compute((x.shape[0],), lambda t: te.sum((x[t, i] * y[t, j]) ** 3, axis=[i, j]), "m")
-
-
-# --- elements at positions that a difference decides
-
-
-def bucketed(z: Tensor, b: Tensor) -> Tensor:
-    """Scores with a bias for buckets of the distance, as in T5."""
-    (j,) = summed(j=z.shape[2])
-    far = lambda i, j: te.minimum(te.abs(i - j) // 4, b.shape[1] - 1)  # noqa: E731
-    s = te.compute(z.shape, lambda h, i, j: z[h, i, j] + b[h, far(i, j)], "s")
-    return te.compute(z.shape[:2], lambda h, i: te.sum(te.exp(s[h, i, j]), axis=j), "y")
-
-
-def by_table(x: Tensor, w: Tensor, k: Tensor) -> Tensor:
-    """Gates by a class of the distance that a table has."""
-    n = x.shape[1]
-    return te.compute(x.shape, lambda b, i, j: x[b, i, j] * te.sigmoid(w[b, k[i - j + n - 1]]), "y")
-
-
-def ringed(x: Tensor, w: Tensor) -> Tensor:
-    """Links between sites, by rings around each of them."""
-    n = x.shape[0]
-    ring = lambda i, j: te.minimum(te.maximum(2 * te.abs(j - i) - 3, 0), w.shape[0] - 1)  # noqa: E731
-    return te.compute((n, n), lambda i, j: te.tanh(x[i] * w[ring(i, j)] - x[j]), "y")

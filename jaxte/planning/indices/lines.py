@@ -17,7 +17,6 @@ from math import prod
 from jaxte.algebra.product import Factor, Product, multiplied, product_of
 from jaxte.algebra.sums import function_times
 from jaxte.lang import dtypes
-from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, cast, conjunction
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import FAR_FEWER, MANY_OPERATIONS, MARGIN
@@ -83,29 +82,6 @@ def with_lines(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     return Reduce(node.reducer, (body,), node.axes, where, node.position)
 
 
-def with_reads_on_lines(tensor: Compute) -> Expr:
-    """The body of ``tensor`` with reads at positions that a number decides, ``b[min(abs(i - j), 7)]``, as reads of lines.
-
-    A line is laid out along diagonals, where each element would be gathered; what flows back to it are sums along these, of which the positions are summed.
-    Positions that wrap are read around an end, and in sums they are those of convolutions.
-    """
-    if type(tensor) is not Compute or tensor.override is not None:
-        return tensor.body
-    table: dict[Expr, Expr] = {}
-    for node in reads_of(tensor.body):
-        if dtypes.is_inexact(node.dtype) and not all(_is_affine(i) or _wraps(i) for i in node.indices):
-            own = _decided(Factor(node), ())
-            axes = () if own is None else tuple(free_axes(from_linear(own.term.form)))
-            bounds = None if own is None else term_bounds([own.term], ())[own.term]
-            if own is None or bounds is None or not all(among(a, tensor.axes) for a in axes):
-                continue
-            count = bounds[1] - bounds[0] + 1
-            if 0 < count * FAR_FEWER <= prod(map(extent, axes)):
-                read = _of_line([own], (bounds[0], count), tensor.axes, node.dtype, tensor.name)
-                table |= {} if read is None else {node: read}
-    return substitute(tensor.body, table) if table else tensor.body
-
-
 def on_lines(node: Reduce) -> list[Expr]:
     """The factors of ``node`` that are read of lines."""
     product = product_of(node.exprs[0], [node.where])
@@ -127,14 +103,6 @@ def _lines(
 
 
 def _weight(factor: Factor, known: Iterable[Term]) -> _Weight | None:
-    """``factor`` as one that a number decides, and reads nothing at, which is one of ``known`` if it can be; None where that is not so."""
-    own = _decided(factor, known)
-    axes = () if own is None else free_axes(from_linear(own.term.form))
-    read = {a for r in reads_of(factor.expr) for a in free_axes(r)}
-    return None if any(among(a, axes) for a in read) else own
-
-
-def _decided(factor: Factor, known: Iterable[Term]) -> _Weight | None:
     """``factor`` as one that a number decides, which is one of ``known`` if it can be; None where that is not so."""
     times: dict[Expr, int] = {}
     found: dict[Term, None] = {}
@@ -150,7 +118,8 @@ def _decided(factor: Factor, known: Iterable[Term]) -> _Weight | None:
         return None
     (term,) = found
     own = free_axes(from_linear(term.form))
-    if any(among(a, own) for a in others) or any(a.lo is not ZERO for a in others):
+    read = {a for r in reads_of(factor.expr) for a in free_axes(r)}
+    if any(among(a, own) for a in (*others, *read)) or any(a.lo is not ZERO for a in others):
         return None
     return _Weight(factor, term, times, tuple(others))
 
@@ -163,20 +132,11 @@ def _indices(root: Expr) -> list[Expr]:
         node = stack.pop()
         if not free_axes(node):
             continue
-        if _is_affine(node):
+        if is_index(node) and all(isinstance(atom, Axis) for atom in linear(node).terms):
             found[node] = None
         else:
             stack += node.children
     return list(found)
-
-
-def _is_affine(index: Expr) -> bool:
-    return is_index(index) and all(isinstance(atom, Axis) for atom in linear(index).terms)
-
-
-def _wraps(index: Expr) -> bool:
-    own = division(index)
-    return isinstance(own, Remainder) and _is_affine(own.number)
 
 
 def _line(
@@ -202,15 +162,6 @@ def _line(
     meets = any(all(depends_on(e, (a,)) for a in mixed) for e in rest)
     if meets and functions * costs.function < MARGIN * costs.element:
         return None
-    return _of_line(group, (low, count), axes, dtype, name)
-
-
-def _of_line(
-    group: Sequence[_Weight], bounds: tuple[int, int], axes: Sequence[Axis], dtype: str, name: str
-) -> Read | None:
-    """A read of the line of ``group``, whose number has so many values from a first one on; None where one of these reads what does not exist."""
-    term, (low, count) = group[0].term, bounds
-    others = list(dict.fromkeys(a for w in group for a in w.others))
     axis = Axis("d", 0, count)
     table = {a: Axis(a.name, 0, a.hi) for a in others}
     values = [w.at(table, linear(axis) + Linear({}, low)) for w in group]

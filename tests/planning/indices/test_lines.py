@@ -16,7 +16,6 @@ from jaxte.planning.graph import planned
 from jaxte.planning.indices.lines import Line
 from jaxte.planning.orders import geometric
 from jaxte.tensors.structure import topological_order
-from tests.lower import mechanism_sums as sums
 from tests.xla_counts import Fused
 
 N = 40
@@ -195,52 +194,3 @@ def test_lines_meet_no_other_weights_of_both_positions() -> None:
     s = te.compute((N, N), lambda i, k: te.tanh(te.sum(q[i, c] * q[k, c], axis=c)), "s")
     y = te.compute((N, 4), lambda i, o: te.sum(s[i, k] * te.exp(-te.abs(i - k)) * v[k, o], axis=k), "y")
     assert not any(isinstance(t, Line) for t in topological_order(planned([y])))
-
-
-# --- elements at positions that a difference decides
-
-
-def _apart(n: int) -> Any:
-    return jnp.arange(n)[:, None] - jnp.arange(n)[None]
-
-
-READS: dict[Callable[..., te.Tensor], tuple[Callable[..., Any], list[Any]]] = {
-    sums.bucketed: (
-        lambda z, b: jnp.sum(jnp.exp(z + b[:, jnp.minimum(jnp.abs(_apart(z.shape[1])) // 4, 3)]), 2),
-        [(2, 24, 24), (2, 4)],
-    ),
-    sums.by_table: (
-        lambda x, w, k: x * jax.nn.sigmoid(w[:, k[_apart(x.shape[1]) + x.shape[1] - 1]]),
-        [(3, 20, 20), (3, 5), np.arange(39) % 5],
-    ),
-    sums.ringed: (
-        lambda x, w: jnp.tanh(x[:, None] * w[jnp.clip(2 * jnp.abs(_apart(x.shape[0])) - 3, 0, 8)] - x[None]),
-        [(30,), (9,)],
-    ),
-}
-
-
-@pytest.mark.parametrize("build", READS)
-@pytest.mark.parametrize("platform", ["cpu", "gpu", "tpu"])
-def test_elements_are_read_once_for_each_difference(
-    build: Callable[..., te.Tensor], platform: str, rng: np.random.Generator
-) -> None:
-    plain, drawn = READS[build]
-    args = [_array(rng.standard_normal(d) if isinstance(d, tuple) else d) for d in drawn]
-    own, floats = te.function(build, platform=platform), tuple(range(2))
-    assert "_line[" in own.source(*args)
-    head = [np.asarray(rng.standard_normal(plain(*args).shape), "float32")]
-    for ours, theirs in zip(*(with_gradients(f, floats)(head, *args) for f in (own, plain)), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
-
-
-def _array(values: np.ndarray) -> Any:
-    return jnp.asarray(values, "int32" if values.dtype.kind == "i" else "float32")
-
-
-def test_what_is_affine_or_has_about_as_many_differences_is_read_as_it_is() -> None:
-    x, w = te.placeholder((20, 20), name="x"), te.placeholder((9, 39), name="w")
-    plain = te.compute((9, 20, 20), lambda h, i, j: x[i, j] * w[h, i - j + 19], "y")
-    few = te.compute((5, 4), lambda i, j: x[i, j] * w[0, te.abs(i - j)], "y")
-    for y in (plain, few):
-        assert "reads on a line" not in str(te.explain(y))
