@@ -278,11 +278,9 @@ def _reading(body: Expr, new: Mapping[Tensor, Compute]) -> Expr:
     """``body`` with the new tensors in place of the old ones."""
 
     def rule(node: Expr) -> Expr:
-        return (
-            _element(new[node.tensor], node.indices)
-            if isinstance(node, Read) and node.tensor in new
-            else node
-        )
+        if isinstance(node, Read) and node.tensor in new:
+            return _element(new[node.tensor], node.indices)
+        return node
 
     return rewrite(body, rule)
 

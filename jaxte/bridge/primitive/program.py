@@ -130,10 +130,8 @@ class Program:
         def emitted(*arrays: Any) -> list[Any]:
             return as_list(loaded(*self.apart(arrays)), len(self.results))
 
-        def own(*arrays: Any) -> list[Any]:
-            return evaluated_jaxpr(self._traced(emitted, arrays), arrays)
-
-        run = own if is_own else emitted
+        traced = lambda *arrays: evaluated_jaxpr(self._traced(emitted, arrays), arrays)  # noqa: E731
+        run = traced if is_own else emitted
         forward = self.beside
         if forward is not None:
             of_forward = (forward.as_jaxpr, forward.inputs, forward.with_head)
@@ -291,14 +289,10 @@ def program(
     fdiff: Callable[..., Any] | None = None,
     with_head: Sequence[int] | None = None,
 ) -> Program:
-    """The program between tensors that are there; by default all results of floats are differentiated.
-
-    What is kept of some positions of a loop is not: definitions read the loop itself, which is computed again from it.
-    """
+    """The program between tensors that are there; by default results of floats are differentiated, but not what a loop keeps to be computed again from."""
     if with_head is None:
-        with_head = [
-            n for n, t in enumerate(outputs) if is_inexact(t.dtype) and not isinstance(t, (Final, Kept))
-        ]
+        floats = [n for n, t in enumerate(outputs) if is_inexact(t.dtype)]
+        with_head = [n for n in floats if not isinstance(outputs[n], (Final, Kept))]
     results = tuple(Result(t.shape, t.dtype) for t in outputs)
     known = tuple(outputs)
     return Program(
