@@ -193,8 +193,8 @@ ROWS = (
         as_named,
         (
             Sample(sums.demodulated, ((3, 3, 16, 16), (8, 16)), 3),
-            Sample(sums.outer_energies, ((12, 64), (12, 60)), 30),
-            Sample(sums.joint_moments, ((30, 40), (30, 48)), 30),
+            Sample(sums.outer_energies, ((12, 64), (12, 60)), 20),
+            Sample(sums.joint_moments, ((30, 40), (30, 48)), 9),
         ),
     ),
     Mechanism(

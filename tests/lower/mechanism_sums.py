@@ -237,9 +237,9 @@ def second_order(x: Tensor, v: Tensor) -> Tensor:
 
 
 def outer_energies(a: Tensor, b: Tensor) -> Tensor:
-    """Fourth moments of outer products."""
+    """Energies of outer products."""
     i, j = summed(i=a.shape[1], j=b.shape[1])
-    return te.compute((a.shape[0],), lambda n: te.sum((a[n, i] * b[n, j]) ** 4, axis=[i, j]), "y")
+    return te.compute((a.shape[0],), lambda n: te.sum((a[n, i] * b[n, j]) ** 2, axis=[i, j]), "y")
 
 
 def demodulated(w: Tensor, s: Tensor) -> Tensor:
@@ -250,6 +250,6 @@ def demodulated(w: Tensor, s: Tensor) -> Tensor:
 
 
 def joint_moments(x: Tensor, y: Tensor) -> Tensor:
-    """Third moments of what two sides make together, for each point of time."""
+    """Second moments of what two sides make together, for each point of time, weighted by one of them."""
     i, j = summed(i=x.shape[1], j=y.shape[1])
-    return te.compute((x.shape[0],), lambda t: te.sum((x[t, i] * y[t, j]) ** 3, axis=[i, j]), "m")
+    return te.compute((x.shape[0],), lambda t: te.sum((x[t, i] * y[t, j]) ** 2 * y[t, j], axis=[i, j]), "m")

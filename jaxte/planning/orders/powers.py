@@ -14,11 +14,8 @@ from jaxte.lang.operators import POWER
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.planning.orders.contraction import EXACT
 
-_POWERS = (
-    2,
-    3,
-    4,
-)  # of factors that may be as far from 1 as 1e-9 and 1e9 in float32 before one is out of its range
+_WIDE = ("float64", "complex128")  # of which factors may be 1e-77 and 1e77 in a fourth power
+_HIGHEST = 2  # of others: as the gradient of a square does, it squares each factor, which may be 1e-19 and 1e19; a cube of 1e13 is none any more
 
 
 def with_powers_of_factors(node: Reduce) -> Reduce:
@@ -41,10 +38,12 @@ def with_powers_of_factors(node: Reduce) -> Reduce:
 def _apart(factor: Factor) -> list[Factor] | None:
     """The powers whose product ``factor`` is; None where it is no power of several, or none that has fewer axes."""
     match factor.expr:
-        case Call(op, (base, Const(int() | float() as exponent))) if op is POWER and exponent in _POWERS:
+        case Call(op, (base, Const(int() | float() as exponent))) if op is POWER and exponent in (2, 3, 4):
             pass
         case _:
             return None
+    if exponent > _HIGHEST and base.dtype not in _WIDE:
+        return None
     parts = product_of(base, whole=True)
     axes = [{*free_axes(f.expr)} for f in parts.factors]
     if factor.guard or parts.is_conditional or all(own == axes[0] for own in axes):
