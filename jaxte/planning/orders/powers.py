@@ -14,8 +14,9 @@ from jaxte.lang.operators import POWER
 from jaxte.lang.walk import free_axes, postorder
 from jaxte.planning.orders.contraction import EXACT
 
-_WIDE = ("float64", "complex128")  # of which factors may be 1e-77 and 1e77 in a fourth power
-_HIGHEST = 2  # of others: as the gradient of a square does, it squares each factor, which may be 1e-19 and 1e19; a cube of 1e13 is none any more
+# which powers of factors are in range: of float32 squares of 1e-19 to 1e19, as the gradient of a square has them, but no cube of 1e13
+_SQUARE, _UP_TO_FOURTH = (2,), (2, 3, 4)
+_POWERS = {"float64": _UP_TO_FOURTH, "complex128": _UP_TO_FOURTH}
 
 
 def with_powers_of_factors(node: Reduce) -> Reduce:
@@ -38,11 +39,11 @@ def with_powers_of_factors(node: Reduce) -> Reduce:
 def _apart(factor: Factor) -> list[Factor] | None:
     """The powers whose product ``factor`` is; None where it is no power of several, or none that has fewer axes."""
     match factor.expr:
-        case Call(op, (base, Const(int() | float() as exponent))) if op is POWER and exponent in (2, 3, 4):
+        case Call(op, (base, Const(int() | float() as exponent))) if op is POWER:
             pass
         case _:
             return None
-    if exponent > _HIGHEST and base.dtype not in _WIDE:
+    if exponent not in _POWERS.get(base.dtype, _SQUARE):
         return None
     parts = product_of(base, whole=True)
     axes = [{*free_axes(f.expr)} for f in parts.factors]
