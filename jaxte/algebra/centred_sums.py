@@ -18,7 +18,7 @@ class _Means(Expansion):
 
     def _expands(self, tensor: Compute) -> bool:
         body = tensor.body
-        return (isinstance(body, Reduce) and body.reducer.name == "sum") or _is_scaled_sum(body)
+        return (isinstance(body, Reduce) and body.is_sum) or _is_scaled_sum(body)
 
 
 def _is_scaled_sum(body: Expr) -> bool:
@@ -30,7 +30,7 @@ def _is_scaled_sum(body: Expr) -> bool:
 def passes_nothing_on(reader: Tensor, tensor: Tensor) -> bool:
     """Whether the slope of the sum ``reader`` in ``tensor`` is zero, because that is the mean around which it sums."""
     body = getattr(reader, "body", None)
-    if not isinstance(body, Reduce) or body.reducer.name != "sum" or not isinstance(tensor, Compute):
+    if not isinstance(body, Reduce) or not body.is_sum or not isinstance(tensor, Compute):
         return False
     factors = _factors(body.exprs[0])
     around = [n for n, f in enumerate(factors) if any(r.tensor is tensor for r in reads_of(f))]

@@ -102,7 +102,7 @@ def with_conditions_around(node: Reduce, conditions: Sequence[Expr]) -> Reduce:
 
     ``select(A[k], sum over i of B[i, k] * sqrt(X[i]) where M[i, k], 0)`` reads the elements ``X[i]`` for which some ``k`` fulfils both.
     """
-    if node.reducer.name != "sum":
+    if not node.is_sum:
         return node
     more = [c for c in conditions if reads_of(c) and _leaves_out(node, c)]
     if not more:

@@ -58,7 +58,7 @@ class Expansion:
                 return {(): Fraction(value)} if value else {}
             case Read(tensor, indices) if isinstance(tensor, Compute) and self._expands(tensor):
                 return self.polynomial(tensor.element(indices))
-            case Reduce(reducer, (_,), axes, where, 0) if reducer.name == "sum":
+            case Reduce(reducer, (_,), axes, where, 0) if reducer.is_sum:
                 return self._sum(memo[node.exprs[0]], axes, where)
             case Call(op, (condition, taken, other)) if op is SELECT:
                 return self._guarded(condition, memo[taken], memo[other])
@@ -199,9 +199,7 @@ class Whole(Expansion):
         self._atoms = set(atoms)
 
     def _expands(self, tensor: Compute) -> bool:
-        return tensor not in self._atoms and not (
-            isinstance(tensor.body, Reduce) and tensor.body.reducer.name != "sum"
-        )
+        return tensor not in self._atoms and not (isinstance(tensor.body, Reduce) and not tensor.body.is_sum)
 
 
 def _is_indicator(factor: Expr) -> TypeGuard[Call]:

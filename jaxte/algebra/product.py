@@ -229,7 +229,7 @@ def tensor_stays_finite(tensor: Tensor) -> bool:
 
 def conditions_outside(node: Reduce) -> Reduce:
     """A sum of choices between an element and zero as one with a condition."""
-    if node.reducer.name != "sum" or node.reducer.arity > 1:
+    if not node.is_sum or node.reducer.arity > 1:
         return node
     found = product_of(node.exprs[0], conjuncts(node.where))
     if len(found.guards) == len(conjuncts(node.where)) or any(f.guard for f in found.factors):

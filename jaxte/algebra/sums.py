@@ -183,7 +183,7 @@ def _is_number(node: Const) -> bool:
 
 def with_one_number(expr: Expr) -> Expr:
     """A product, or what a sum adds up, with one number in front where it has several: ``-(H * 0.75) * y * 0.01`` as ``-(0.0075 * (H * y))``."""
-    if isinstance(expr, Reduce) and expr.reducer.name == "sum":
+    if isinstance(expr, Reduce) and expr.is_sum:
         own, where = expr.children
         plain = with_one_number(own)
         return expr if plain is own else expr.rebuild([plain, where])

@@ -92,10 +92,10 @@ def _of_elements(read: Read, depth: int) -> Range:
 def _of_reduction(node: Reduce, each: Range) -> Range:
     """What elements between two numbers are reduced to; an extremum of none is no number between them."""
     low, high = each
-    if node.reducer.name == "sum":
+    if node.is_sum:
         return 0.0 if low >= 0 else -inf, 0.0 if high <= 0 else inf
     has_elements = node.where is TRUE and all((known(a.extent) or 0) > 0 for a in node.axes)
-    return each if has_elements and node.reducer.name in ("max", "min") else _ANY
+    return each if has_elements and node.is_extremum else _ANY
 
 
 def _of_call(node: Call, below: Sequence[Range]) -> Range:

@@ -205,7 +205,7 @@ class _Followed:
     def _reduced(self, node: Reduce, memo: Mapping[Expr, _Degree | None]) -> _Degree | None:
         """The degree of a sum of terms that are scaled alike, or of the extremum of elements that are changed alike."""
         own = self._where(_alike(node.exprs, memo), node.where)
-        if node.reducer.name not in _EXTREMA and not (node.reducer.name == "sum" and own.is_scale):
+        if node.reducer.name not in _EXTREMA and not (node.is_sum and own.is_scale):
             raise _UnknownError
         if any(depends_on(e, node.axes) for e in (*own.at, own.degree)):
             raise _UnknownError

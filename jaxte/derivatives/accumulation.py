@@ -68,7 +68,7 @@ def accumulate(
 
 def _planned(beside: Compute) -> Compute:
     """A tensor that adjoints need beside one of the graph, planned as these are if it is a sum, as the number of ties is."""
-    is_sum = isinstance(beside.body, Reduce) and beside.body.reducer.name == "sum"
+    is_sum = isinstance(beside.body, Reduce) and beside.body.is_sum
     return renewed(beside, planned_body(beside, Definition())) if is_sum else beside
 
 

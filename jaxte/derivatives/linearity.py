@@ -116,8 +116,8 @@ def _of_reduction(node: Reduce, found: Mapping[Expr, Degree]) -> Degree:
     if found[node.where] or (any(degrees) and node.reducer.name not in ("sum", "custom")):
         raise _Mixed(node)
     if not any(degrees) and not (node.reducer.name == "custom" and None in degrees):
-        return degrees[0] if node.reducer.name == "sum" else 0
-    if node.reducer.name == "sum":
+        return degrees[0] if node.is_sum else 0
+    if node.is_sum:
         return degrees[0]
     for _ in degrees:  # a value that starts as zero takes on what it is combined with
         results = _combined(node, degrees)

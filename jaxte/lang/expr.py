@@ -194,6 +194,15 @@ class Reducer:
         return len(self.results)
 
     @property
+    def is_sum(self) -> bool:
+        return self.name == "sum"
+
+    @property
+    def is_extremum(self) -> bool:
+        """Whether it gives the value of a maximum or a minimum, not its place."""
+        return self.name in ("max", "min")
+
+    @property
     def ignores_order(self) -> bool:
         """Whether it is a reduction of one value in which the points may be met in any order: no winner by its place."""
         return self.name != "custom" and self.arity == 1 and self.ties not in ("first", "last")
@@ -222,6 +231,14 @@ class Reduce(Expr):
         fields |= {"dtype": reducer.results[position].dtype, "weak": False, "children": (*exprs, where)}
         fields["free"] = free_in((*exprs, where), axes)
         return intern(cls, key, fields)
+
+    @property
+    def is_sum(self) -> bool:
+        return self.reducer.is_sum
+
+    @property
+    def is_extremum(self) -> bool:
+        return self.reducer.is_extremum
 
     def rebuild(self, children: Sequence[Expr]) -> Expr:
         return Reduce(self.reducer, children[:-1], self.axes, children[-1], self.position)

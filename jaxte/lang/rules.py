@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from jaxte.lang.errors import JaxteError
 from jaxte.lang.expr import Axis, Expr
+from jaxte.lang.graphs import identical
 from jaxte.lang.walk import free_axes
 
 # set by the tests, so that all that is made in them is verified
@@ -55,10 +56,11 @@ class Rule(Generic[Thing, Place]):
         if self.name in place.without or not self.is_for(place):
             return thing
         found = self.apply(thing, place)
-        if found is not thing:
-            place.verify(self.name, thing, found)
-            if self.name not in place.fired:
-                place.fired.append(self.name)
+        if found is thing or (isinstance(found, tuple) and identical(found, thing)):
+            return thing
+        place.verify(self.name, thing, found)
+        if self.name not in place.fired:
+            place.fired.append(self.name)
         return found
 
     def is_for(self, place: Place) -> bool:

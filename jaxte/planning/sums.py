@@ -10,8 +10,8 @@ from jaxte.algebra.data_conditions import with_conditions_around
 from jaxte.lang.expr import TRUE, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import AND, DIVIDE, SELECT
-from jaxte.lang.rules import Rule
-from jaxte.lang.walk import postorder, reductions, substitute
+from jaxte.lang.rules import Rule, applied
+from jaxte.lang.walk import outermost, substitute
 from jaxte.meaning.points import points
 from jaxte.planning.asked import Asked
 from jaxte.planning.conditions.plain_conditions import with_plain_conditions
@@ -20,23 +20,14 @@ from jaxte.planning.indices.digits import over_digits, with_digit_axes, with_who
 from jaxte.planning.indices.shaped import with_flat_windows, with_shapes
 from jaxte.planning.orders.distribution import added
 from jaxte.planning.sum_steps import (
-    ALL_BUT_ONE,
-    CARRIED,
     COUNTED,
     DIVISORS,
-    ELEMENTS,
-    EXTREMA,
-    FRAMES,
-    LINES,
-    MASKED,
-    PARTIAL_SUMS,
-    POWERS,
+    FACTORS,
     SOLVED,
-    TABLES,
+    TERMS,
     TERMS_APART,
-    TURNED,
     WHOLE_TERMS,
-    WINNERS,
+    WHOLE_VALUES,
     Sum,
 )
 from jaxte.tensors.bodies.contexts import guards_of
@@ -98,7 +89,7 @@ def _on_copies(own: Compute, at: Definition) -> Compute:
     exist = {} if at.copies is None else at.copies
     grown = dict(exist)
     # a remainder that is a digit of a sum's own axes does not wrap
-    digits = substitute(own.body, {n: with_whole_axes(n) for n in sums if n.reducer.name == "sum"})
+    digits = substitute(own.body, {n: with_whole_axes(n) for n in sums if n.is_sum})
     straight = with_copies(digits, lambda read: True, grown)
     if straight is None:
         return own
@@ -176,13 +167,13 @@ def _sum_planned(node: Reduce, at: Sum) -> Expr:
     if divisors:
         inner = _sum_planned(value, at)
         return _where(outside, reduce(lambda above, below: call(DIVIDE, above, below), divisors, inner), node)
-    for rule in (ALL_BUT_ONE, ELEMENTS, EXTREMA, WINNERS, CARRIED, TABLES):
+    for rule in WHOLE_VALUES:
         found = rule.at(value, at)
         if found is not value:
             return _where(outside, found, node)
     within = replace(at, guards=(*at.guards, *conjuncts(outside)))
-    terms = TERMS_APART.at((MASKED.at(TURNED.at(LINES.at(POWERS.at(value, at), at), at), at),), within)
-    new = added([PARTIAL_SUMS.at(FRAMES.at(term, within), within) for term in terms])
+    terms = TERMS_APART.at((applied(value, FACTORS, at),), within)
+    new = added([applied(term, TERMS, within) for term in terms])
     if isinstance(new, Reduce) and not within.guards:
         new = WHOLE_TERMS.at(new, within)
     return _where(outside, new, node)
@@ -195,22 +186,10 @@ def _where(condition: Expr, value: Expr, node: Reduce) -> Expr:
     """
     if condition is TRUE:
         return value
-    if isinstance(value, Reduce) and value.reducer is node.reducer and value.reducer.name != "sum":
+    if isinstance(value, Reduce) and value.reducer is node.reducer and not value.is_sum:
         where = call(AND, condition, value.where)
         return Reduce(value.reducer, value.exprs, value.axes, where, value.position)
     return call(SELECT, condition, value, node.reducer.identity[0])
-
-
-def outermost(body: Expr) -> list[Reduce]:
-    """The reductions in ``body`` that stand in no other one."""
-    inner = {
-        below
-        for node in postorder(body)
-        if isinstance(node, Reduce)
-        for below in postorder(*node.children)
-        if isinstance(below, Reduce)
-    }
-    return [n for n in reductions(body) if n not in inner]
 
 
 def renewed(tensor: Compute, body: Expr) -> Compute:

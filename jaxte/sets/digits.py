@@ -116,7 +116,7 @@ def is_by_blocks(body: Expr, axes: Sequence[Axis]) -> bool:
 
     Over the axis, one of them has all dimensions; over its digits, ``sum over u of c[i // 8, u] * d[u, i % 8]`` is a product of matrices.
     """
-    if not isinstance(body, Reduce) or body.reducer.name != "sum" or body.where is not TRUE:
+    if not isinstance(body, Reduce) or not body.is_sum or body.where is not TRUE:
         return False
     match body.exprs[0]:
         case Call(op, (Read() as a, Read() as b)) if op is MULTIPLY:

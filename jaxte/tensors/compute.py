@@ -187,7 +187,7 @@ def _joined(found: Cut) -> Expr:
         for p in found.parts
         if isinstance(p.axis, Axis) and isinstance(p.body, Reduce)
     ]
-    if owner.reducer.name == "sum":
+    if owner.is_sum:
         sums: list[Expr] = [Reduce(b.reducer, b.exprs, (a, *rest), b.where, b.position) for _, a, b in parts]
         return reduce(lambda a, b: call(ADD, a, b), sums)
     (_, axis, last), *before = reversed(parts)

@@ -84,7 +84,7 @@ def _is_empty_by_data(factor: Expr) -> bool:
 
 def _by_data(node: Reduce) -> bool:
     conditions = [*conjuncts(node.where), *(f.expr for f in product_of(node.exprs[0]).factors if f.guard)]
-    return node.reducer.name == "sum" and not all(map(is_decidable, conditions))
+    return node.is_sum and not all(map(is_decidable, conditions))
 
 
 def _depends_on(tensor: Tensor, other: Tensor) -> bool:

@@ -56,7 +56,7 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
     """The contributions of ``seed`` to every wanted read in the body of ``tensor``, a reduction."""
     node = tensor.body
     assert isinstance(node, Reduce)
-    if node.reducer.name == "sum":
+    if node.is_sum:
         return contributions(node, tensor.axes, seed, None, wanted)
     if points_of(node.axes) is ZERO:  # an identity, which depends on nothing
         return []

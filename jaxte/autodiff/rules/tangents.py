@@ -139,7 +139,7 @@ def _passes_nothing_on(moved: Expr) -> bool:
 def _stays_linear(node: Expr, moving: Sequence[bool]) -> bool:
     """Whether ``node`` is linear in what moves where the operands that are ``moving`` are, and the others stand still."""
     if isinstance(node, Reduce):
-        return node.reducer.name == "sum" and not moving[-1]
+        return node.is_sum and not moving[-1]
     if not isinstance(node, Call):
         return False
     match node.op.name:

@@ -140,7 +140,7 @@ def _sum_of(tensor: Tensor, product: Compute, quotient: Compute) -> tuple[Adjoin
     body, negative = tensor.body, False
     while isinstance(body, Call) and body.op is NEGATIVE:
         body, negative = body.args[0], not negative
-    if not isinstance(body, Reduce) or body.reducer.name != "sum":
+    if not isinstance(body, Reduce) or not body.is_sum:
         return None
     read = next((r for r in reads_of(body.exprs[0]) if r.tensor is quotient), None)
     if read is None:

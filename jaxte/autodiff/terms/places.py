@@ -186,7 +186,7 @@ def _rounds(node: Expr) -> bool:
         return False
     if isinstance(node, Call):
         return not TABLE[node.op.name].exact
-    return isinstance(node, Reduce) and node.reducer.name not in ("max", "min")
+    return isinstance(node, Reduce) and not node.is_extremum
 
 
 def has_same_bits(element: Expr) -> bool:

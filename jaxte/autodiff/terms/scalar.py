@@ -173,7 +173,7 @@ def _leading(root: Expr, wanted: Callable[[Expr], bool]) -> list[Expr]:
                 useful = wanted(node)
             case Reduce(reducer, exprs, _, _, _):
                 useful = any(e in leads for e in exprs)
-                if useful and reducer.name != "sum" and dtypes.is_inexact(node.dtype):
+                if useful and not reducer.is_sum and dtypes.is_inexact(node.dtype):
                     raise DifferentiationError(
                         f"a {reducer.label} inside an expression has no derivative there; make it a tensor of its own"
                     )

@@ -155,7 +155,7 @@ class _Search:
             case Call(op, (test, a, b)) if op is SELECT:
                 taken = [t.within(test) for t in self.terms(a)]
                 return _few(taken + [t.within(call(NOT, test)) for t in self.terms(b)])
-            case Reduce(reducer, (element,), axes, where) if reducer.name == "sum":
+            case Reduce(reducer, (element,), axes, where) if reducer.is_sum:
                 renamed = [Axis(f"{a.name}_{self._visited}", a.lo, a.hi, reduction=True) for a in axes]
                 own: dict[Expr, Expr] = dict(zip(axes, renamed, strict=True))
                 inner = [t.moved(own) for t in self.terms(element)]

@@ -71,7 +71,7 @@ class Difference:
 
 def difference_in(node: Reduce) -> Difference | None:
     """``node`` as a sum with one difference of what depends on other axes; None where it is none."""
-    if node.reducer.name != "sum" or node.where is not TRUE or node.dtype not in ("float32", "float64"):
+    if not node.is_sum or node.where is not TRUE or node.dtype not in ("float32", "float64"):
         return None
     product = product_of(node.exprs[0])
     if product.is_conditional or node.exprs[0].dtype != node.dtype:

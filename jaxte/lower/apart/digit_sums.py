@@ -90,7 +90,7 @@ def _sums(tensor: Compute, policy: Policy) -> dict[Reduce, _Weighted]:
 
 def _weighted(node: Reduce, tensor: Compute) -> _Weighted | None:
     """``node`` as a sum over digits; None where it is none."""
-    if node.reducer.name != "sum" or len(node.axes) != 1 or not dtypes.is_float(node.dtype):
+    if not node.is_sum or len(node.axes) != 1 or not dtypes.is_float(node.dtype):
         return None
     (inner,) = node.axes
     product = _with_signs(product_of(node.exprs[0], conjuncts(node.where)))

@@ -121,9 +121,7 @@ def _scaled(term: Expr, sign: int) -> _Scaled | None:
         return _Scaled(own)
     product = product_of(term)
     number, factors = product.signed()
-    sums = [
-        f for f in factors if not f.inverse and isinstance(f.expr, Reduce) and f.expr.reducer.name == "sum"
-    ]
+    sums = [f for f in factors if not f.inverse and isinstance(f.expr, Reduce) and f.expr.is_sum]
     if product.is_conditional or len(sums) != 1 or any(f.expr.dtype != term.dtype for f in factors):
         return None
     (only,) = sums

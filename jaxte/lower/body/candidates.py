@@ -149,7 +149,7 @@ class Wanted:
     @cached_property
     def chosen(self) -> list[Expr]:
         """Its conditions, and those of choices between a product and zero."""
-        return self.conditions if self.node.reducer.name != "sum" else summand(self.node)[1]
+        return self.conditions if not self.node.is_sum else summand(self.node)[1]
 
     @cached_property
     def mixes(self) -> bool:
@@ -164,7 +164,7 @@ class Wanted:
     @cached_property
     def is_product(self) -> bool:
         """Whether it sums products of which several factors depend on the reduced axes."""
-        return self.node.reducer.name == "sum" and len(self._inner) > 1
+        return self.node.is_sum and len(self._inner) > 1
 
     @cached_property
     def is_of_digits(self) -> bool:

@@ -107,7 +107,7 @@ def _prefix_lines(function: PrefixFunction, printer: Printer) -> list[str]:
         other, rest, widths, parts, totals = "before", ":-1", "(1, 0)", "parts", "totals"
     shifted = f"jnp.pad({other}[{lead}{rest}], {_widths(ndim, axis, widths)}{fills[function.position]})"
     step_text, within, whole = printer.text(function.step), list[str](), _whole(printer, reducer)
-    if reducer.name == "sum":
+    if reducer.is_sum:
         within, whole = _sums_within(reverse), f"parts[{0 if reverse else BLOCK - 1}]"
         combining, totals = [f"totals = [{step_text} for part in parts]"], "totals"
     else:

@@ -67,7 +67,7 @@ def general_work(axes: Sequence[Axis], node: Reduce, facts: Platform | None = No
         shifted and node.where is not TRUE and not fused
     ):  # zeros around what is read; else pieces of the result are put together
         result = points(axes)
-        moved = 2 * _read_points(node, shifted) + result if node.reducer.name == "sum" else 8 * result
+        moved = 2 * _read_points(node, shifted) + result if node.is_sum else 8 * result
         own += Work(stream=width * moved)
     if facts is not None and facts.moves_lanes_apart and _moves_lanes(axes, node, shifted):
         own += Work(stream=2.0 * width * taps * points(axes), kernel=taps)
@@ -141,7 +141,7 @@ def _has_channels(axes: Sequence[Axis], node: Reduce) -> bool:
     both factors.
     """
     _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
-    if len(inner) != 2 or node.reducer.name != "sum":
+    if len(inner) != 2 or not node.is_sum:
         return False
     forms = [f for f in forms_of([*node.exprs]) if len(f.axes) > 1 and not are_digits(f)]
     moved = frozenset(a for form in forms for a in form.axes)
@@ -225,7 +225,7 @@ def _narrowest(axes: Sequence[Axis], node: Reduce, shifted: Sequence[Axis]) -> i
 
 def is_contraction(node: Reduce, shifted: Sequence[Axis] = ()) -> bool:
     """Whether what is left of a product after unrolling is a matrix product."""
-    if node.reducer.name != "sum":
+    if not node.is_sum:
         return False
     _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
     unrolled = frozenset(shifted)

@@ -113,7 +113,7 @@ def _is_whole(expr: Expr, node: Reduce) -> bool:
 
 
 def _is_computed_everywhere(node: Reduce) -> bool:
-    if node.reducer.name == "sum":  # a term without such a factor is a product of matrices by itself
+    if node.is_sum:  # a term without such a factor is a product of matrices by itself
         terms = [
             term for branch in _branches(node.exprs[0], node) for term, _ in signed_terms(branch, mixed=True)
         ]

@@ -50,7 +50,7 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
     It matters for factors that do not depend on what a condition depends on. The points are counted, since whatever
     form the sum has, the count of its points has too.
     """
-    if node.reducer.name != "sum" or not dtypes.is_inexact(node.dtype):
+    if not node.is_sum or not dtypes.is_inexact(node.dtype):
         return None
     terms = [term for term, _ in signed_terms(node.exprs[0], mixed=True, negated=True)]
     under = conjuncts(node.where)
@@ -76,7 +76,7 @@ def point_condition(node: Reduce, scope: Scope) -> Expr | None:
 
 def spoils_outside(node: Reduce) -> bool:
     """Whether what a sum is multiplied by at each point of the result may be infinite, so that forms that take it out of the sum need all conditions on it."""
-    if node.reducer.name != "sum":
+    if not node.is_sum:
         return False
     outer, _ = split_outer(product_of(node.exprs[0], conjuncts(node.where)).factors, node.axes)
     return any(map(may_spoil, outer))

@@ -80,7 +80,7 @@ def shared_sums(order: Sequence[Tensor], given: Members[Tensor]) -> Changed:
 def _placed(node: Reduce, canonical: dict[tuple[object, ...], Axis]) -> _Placed | None:
     """``node`` as a sum of its own, of what loops make; None for others."""
     reads = reads_of(*node.exprs, node.where)
-    if node.reducer.name != "sum" or not any(isinstance(r.tensor, Recurrent) for r in reads):
+    if not node.is_sum or not any(isinstance(r.tensor, Recurrent) for r in reads):
         return None
     if any(isinstance(n, Reduce) for n in postorder(*node.exprs)) or not all(
         isinstance(a.lo, Const) for a in node.axes

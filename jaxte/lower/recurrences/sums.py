@@ -192,7 +192,7 @@ def _in_loop(
     """
     group = reach.group
     free = [a for a in tensor.axes if a in free_axes(node)]
-    if node.reducer.name != "sum" or (not always and is_contraction(node) and points(free) > 1):
+    if not node.is_sum or (not always and is_contraction(node) and points(free) > 1):
         return None
     for axis in node.axes:
         if axis.lo is not as_expr(0) or not same_extent(axis.hi, group.extent):

@@ -50,7 +50,7 @@ def with_factors_outside(root: Expr) -> Expr:
 
 
 def _outside(node: Expr) -> Expr:
-    if not isinstance(node, Reduce) or node.reducer.name != "sum":
+    if not isinstance(node, Reduce) or not node.is_sum:
         return node
     for outside in (_choice_outside, _weights_outside):
         found = outside(node)

@@ -66,7 +66,7 @@ def sum_in(term: Expr, sign: int) -> SignedSum | None:
                 term, sign = inner, -sign
             case Call(op, (test, inner, other)) if op is SELECT and is_zero(other) and condition is TRUE:
                 term, condition = inner, test
-            case Reduce() if term.reducer.name == "sum":
+            case Reduce() if term.is_sum:
                 return SignedSum(sign, condition, term)
             case _:
                 return None

@@ -69,7 +69,7 @@ def short_axes_apart(root: Expr, axes: Sequence[Axis]) -> Expr:
 
 def _added(node: Expr) -> Expr:
     """``node``, if it is a sum over a short axis that is read in several orders or at data, as a sum of its positions."""
-    if not isinstance(node, Reduce) or node.reducer.name != "sum" or node.dtype in _NARROW:
+    if not isinstance(node, Reduce) or not node.is_sum or node.dtype in _NARROW:
         return node
     (expr,) = node.exprs
     if expr.dtype != node.dtype or expr.weak or is_contraction(node):

@@ -58,7 +58,7 @@ def with_stacked_terms(root: Expr) -> Expr:
 
 
 def _one_product(node: Expr) -> Expr:
-    if not isinstance(node, Reduce) or node.reducer.name != "sum" or node.where is not TRUE:
+    if not isinstance(node, Reduce) or not node.is_sum or node.where is not TRUE:
         return node
     # without what Python's sum begins with
     parts = [p for p in addends(node.exprs[0]) if not (isinstance(p, Const) and p.value == 0)]
@@ -129,7 +129,7 @@ def with_rows_apart(root: Expr, axes: Sequence[Axis], rates: Rates) -> Expr:
     """``root``, over ``axes``, with the sums over matrices that data choose as choices among sums, where these take less time on the platform of ``rates``."""
 
     def rule(node: Expr) -> Expr:
-        if not isinstance(node, Reduce) or node.reducer.name != "sum":
+        if not isinstance(node, Reduce) or not node.is_sum:
             return node
         if node.where is not TRUE:
             row = _chosen_row(node, axes)

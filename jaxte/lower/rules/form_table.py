@@ -76,7 +76,7 @@ def _is_bounded_by_axes(body: Body, wanted: Wanted) -> bool:
 
 
 def _is_sum(body: Body, wanted: Wanted) -> bool:
-    return wanted.node.reducer.name == "sum"
+    return wanted.node.is_sum
 
 
 def _is_apart(body: Body, wanted: Wanted) -> bool:

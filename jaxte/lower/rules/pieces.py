@@ -194,7 +194,7 @@ def summed_in_pieces(root: Expr, own: Assignment, policy: Policy, scope: Scope) 
 
 def _cuts(node: Reduce, reads: Sequence[Read], scope: Scope) -> Cuts:
     """What to take off each axis of a sum over elements at known places; empty where the rest is not most of it."""
-    if node.reducer.name != "sum" or node.exprs[0].reduces or reads_data(node):
+    if not node.is_sum or node.exprs[0].reduces or reads_data(node):
         return {}
     cuts = interior_cuts(node.exprs[0], reads, node.axes, Scope((*scope.order, *node.axes)))
     if any(axis.lo is not ZERO for axis in cuts):  # what is taken off is counted from 0

@@ -60,7 +60,7 @@ def _reduction(body: Body, node: Reduce, scope: Scope, counted: bool) -> Task:
             return found
         mask, zero = (yield outside, scope), (yield identity, scope)
         return body.combine(SELECT, [mask, found, zero], (node.dtype, False), scope)
-    if node.reducer.name == "sum":
+    if node.is_sum:
         assert isinstance(identity, Const)
         return (yield from sum_value(body, node.exprs[0], parts, inner, dims, identity, counted))
     if node.reducer.name in FUNCTIONS:

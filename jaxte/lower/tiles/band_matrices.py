@@ -171,7 +171,7 @@ class _Matrices:
         table = {} if new is None else {diagonal: column - row}
         expr, where = (with_normal_indices(substitute(e, table)) for e in (node.exprs[0], node.where))
         inside = _inside(row, column, band.window)
-        if node.reducer.name == "sum" and self._is_zero_outside(expr, (row, column)):
+        if node.is_sum and self._is_zero_outside(expr, (row, column)):
             where = conjunction([c for c in conjuncts(where) if not _follows(c, inside)])
         else:
             where = conjunction([where, *inside])

@@ -189,7 +189,7 @@ class Blocks:
 
     def _zeros_outside(self, node: Reduce) -> set[object]:
         """The conditions for a factor of a sum of products to be read in range; outside it is zero anyway."""
-        factors = product_of(node.exprs[0]).factors if node.reducer.name == "sum" else ()
+        factors = product_of(node.exprs[0]).factors if node.is_sum else ()
         if any(f.inverse or f.guard or not isinstance(f.expr, (Read, Const)) for f in factors):
             return set()
         found: set[object] = set()

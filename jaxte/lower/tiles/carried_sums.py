@@ -204,7 +204,7 @@ def _parts(
     node = running.node
     if blocks.extent % blocks.size and node.reducer.name not in _REPEATABLE:
         local = blocks.reduce(node, place, axes, where)
-        product = blocks.once(local.exprs[0], place.at) if node.reducer.name == "sum" else None
+        product = blocks.once(local.exprs[0], place.at) if node.is_sum else None
         if product is not None:
             return (Reduce(node.reducer, (product,), axes, local.where),)
         where = [*where, blocks.number(blocks.origin + place.at) >= Read(blocks.first, ())]

@@ -62,7 +62,7 @@ def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False
             largest = max(largest, _bytes_over(_axes_of(node), node.dtype))
         again = [] if fused else _used_twice(node)
         sizes = [_bytes_over(free_axes(expr), expr.dtype) for expr in again]
-        if node.reducer.name == "sum":
+        if node.is_sum:
             _, inner = split_outer(product_of(node.exprs[0]).factors, node.axes)
             if len({frozenset(free_axes(f.expr)) for f in inner}) > 1:
                 made = [f.expr for f in inner if not isinstance(f.expr, (Read, Const, Axis))]
@@ -82,7 +82,7 @@ def is_written(node: Reduce) -> bool:
     product = product_of(node.exprs[0], conjuncts(node.where))
     tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
     values = [f for f in split_outer(product.factors, node.axes)[1] if not f.guard]
-    if node.reducer.name == "sum" and len({frozenset(free_axes(f.expr)) for f in values}) > 1:
+    if node.is_sum and len({frozenset(free_axes(f.expr)) for f in values}) > 1:
         return False  # a product of matrices, of which one is masked
     rows = {a for t in tests for a in free_axes(t)}.difference(node.axes)
     columns = {a for f in values for a in free_axes(f.expr)}.difference(node.axes)

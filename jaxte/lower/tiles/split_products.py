@@ -101,7 +101,7 @@ def _is_read_in_products(tensor: Tensor, order: Sequence[Tensor]) -> bool:
 
 
 def _factors_of_sums(body: Expr) -> set[Expr]:
-    sums = [n for n in reductions(body) if n.reducer.name == "sum"]
+    sums = [n for n in reductions(body) if n.is_sum]
     return {f.expr for node in sums for f in product_of(node.exprs[0]).factors if not f.inverse}
 
 
@@ -138,7 +138,7 @@ def _rewritten(
 def _without_outer(node: Reduce, exprs: Sequence[Expr]) -> Expr:
     """``node`` over ``exprs``; the factors that do not depend on its axes stand before it, not in what is carried through tiles."""
     own = Reduce(node.reducer, exprs, node.axes, node.where, node.position)
-    if node.reducer.name != "sum" or node.where is not TRUE:
+    if not node.is_sum or node.where is not TRUE:
         return own
     product = product_of(exprs[0])
     outer, inner = split_outer(product.factors, node.axes)

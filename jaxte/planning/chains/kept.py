@@ -68,7 +68,7 @@ class _Step:
         return (
             len(own) == len(self.group.inside)
             and all(known(a.hi) is not None for t in self.tensors for a in t.axes)
-            and all(n.reducer.name == "sum" for nodes in own for n in nodes if isinstance(n, Reduce))
+            and all(n.is_sum for nodes in own for n in nodes if isinstance(n, Reduce))
             and sum(map(len, own)) <= PLACES
         )
 

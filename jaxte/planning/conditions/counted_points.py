@@ -135,7 +135,7 @@ def at_counted_points(node: Reduce) -> tuple[Expr, Expr]:
     chosen = _with_choices_as_conditions(node)
     if chosen is not node:
         outside, value, fewer = _counted(chosen)
-        if fewer or node.reducer.name != "sum" or len(reads_of(chosen.exprs[0])) < 2:
+        if fewer or not node.is_sum or len(reads_of(chosen.exprs[0])) < 2:
             return outside, value
     outside, value, _ = _counted(node)
     return outside, value
@@ -159,7 +159,7 @@ def _with_choices_as_conditions(node: Reduce) -> Reduce:
         return node
     where, expr = _chosen(node.where, node.exprs[0], node.reducer.identity[0])
     product = product_of(expr)
-    if node.reducer.name == "sum" and product.guards and not any(map(may_be_infinite, product.factors)):
+    if node.is_sum and product.guards and not any(map(may_be_infinite, product.factors)):
         value = multiplied(product.factors)
         if (value.dtype, value.weak) == (expr.dtype, expr.weak):
             where, expr = conjunction([*conjuncts(where), *map(positive, product.guards)]), value

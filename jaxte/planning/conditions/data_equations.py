@@ -73,7 +73,7 @@ def _parts(node: Reduce) -> tuple[list[Expr], Expr]:
         element = element.args[0]  # numbers without a dtype of their own
     if not any(_ties(n, node.axes) for n in postorder(element)):
         return conditions, node.exprs[0]
-    if node.reducer.name == "sum":
+    if node.is_sum:
         product = product_of(element)
         tests = [c for f in product.factors for c in _tests(f)]
         if any(_ties(c, node.axes) for c in tests):

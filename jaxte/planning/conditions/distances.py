@@ -148,7 +148,7 @@ def _multiplies(tensor: Compute, pair: Pair) -> bool:
     """Whether it holds a product of matrices: a sum over products of what depends on one axis of ``pair`` alone with what depends on the other."""
     first, second = (tensor.axes[n] for n in pair)
     for node in postorder(tensor.body):
-        if isinstance(node, Reduce) and node.reducer.name == "sum":
+        if isinstance(node, Reduce) and node.is_sum:
             own = [f.expr for f in product_of(node.exprs[0]).factors if depends_on(f.expr, node.axes)]
             sides = {(depends_on(e, (first,)), depends_on(e, (second,))) for e in own}
             if {(True, False), (False, True)} <= sides and (True, True) not in sides:
@@ -208,7 +208,7 @@ def _where(inside: Expr, body: Expr) -> Expr:
     """``body`` at the positions that there are, and what nobody reads elsewhere."""
     if inside is TRUE:
         return body
-    if isinstance(body, Reduce) and body.reducer.name != "sum":
+    if isinstance(body, Reduce) and not body.is_sum:
         where = call(AND, inside, body.where)
         return Reduce(body.reducer, body.exprs, body.axes, where, body.position)
     zero = False if body.dtype == "bool" else cast(0, body.dtype)

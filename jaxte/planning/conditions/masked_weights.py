@@ -33,7 +33,7 @@ from jaxte.tensors.tensor import Compute
 
 def with_masked_weights(node: Reduce, name: str) -> Reduce:
     """``node`` with what it is multiplied by masked, in a tensor called after ``name``; as it is where no condition is one on its taps alone."""
-    if node.reducer.name != "sum" or len(node.axes) < 3:
+    if not node.is_sum or len(node.axes) < 3:
         return node
     product = product_of(node.exprs[0], [node.where])
     masks = [g for g in product.guards if _is_of_taps(g, node.axes)]

@@ -179,7 +179,7 @@ def sum_of(expr: Expr, known: Mapping[Tensor, Term]) -> Term | None:
             if inner is None or any(free_axes(w.expr) for w in inner.weights):
                 return None
             return replace(inner, node=under(inner.node, [positive(test)]))
-        case Reduce() if expr.reducer.name == "sum" and all(map(is_decidable, conjuncts(expr.where))):
+        case Reduce() if expr.is_sum and all(map(is_decidable, conjuncts(expr.where))):
             inner = sum_of(expr.exprs[0], known)
             if inner is None or inner.weights or inner.node.dtype != expr.dtype:
                 return Term(1, (), expr)

@@ -104,7 +104,7 @@ def _may_hold_differences(body: Expr, prefixes: Mapping[Tensor, Term]) -> bool:
     for node in postorder(body):
         if isinstance(node, Read) and node.tensor in prefixes:
             return True
-        conditional += isinstance(node, Reduce) and node.reducer.name == "sum" and node.where is not TRUE
+        conditional += isinstance(node, Reduce) and node.is_sum and node.where is not TRUE
     return conditional > 1
 
 

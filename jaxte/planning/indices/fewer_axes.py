@@ -196,7 +196,7 @@ def with_groups(tensor: Compute) -> tuple[Expr, frozenset[Expr]]:
     table: dict[Expr, Expr] = {}
     found: set[Expr] = set()
     for node in value_nodes(tensor.body):
-        if not isinstance(node, Reduce) or node.reducer.name != "sum" or node.dtype not in _EXACT:
+        if not isinstance(node, Reduce) or not node.is_sum or node.dtype not in _EXACT:
             continue
         scope = tuple(dict.fromkeys((*tensor.axes, *node.axes)))
         product = product_of(node.exprs[0])

@@ -56,7 +56,7 @@ def _is_sum(tensor: Compute) -> bool:
     """Whether each element is sums over all of their axes (extrema have derivatives as tensors alone), and neither a part that planning made nor told how it is differentiated."""
     sums = reductions(tensor.body)
     own = type(tensor) is Compute and tensor.part_of == tensor.name and tensor.override is None
-    return own and bool(sums) and all(n.where is TRUE and n.reducer.name == "sum" for n in sums)
+    return own and bool(sums) and all(n.where is TRUE and n.is_sum for n in sums)
 
 
 def where_read(body: Expr, known: dict[Tensor, Compute]) -> Expr:
@@ -114,9 +114,7 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         or not isinstance(element, Call)
     ):
         return node
-    if node.reducer.name == "sum" and any(
-        len(free_axes(index)) > 2 for read in reads_of(element) for index in read.indices
-    ):
+    if node.is_sum and any(len(free_axes(index)) > 2 for read in reads_of(element) for index in read.indices):
         return _summed_over_windows(node, axes, name)
     if prod(map(extent, node.axes)) <= LONGEST_UNROLLED or any(
         reads_of(i) for r in reads_of(element) for i in r.indices
@@ -124,11 +122,11 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         return node
     split = Split((), [element])
     found = coordinates(split.terms, term_bounds(split.terms, conjuncts(node.where)), (*axes, *node.axes))
-    fewer = FEWER if node.reducer.name != "sum" else MARGIN
+    fewer = FEWER if not node.is_sum else MARGIN
     if found is None or found.points * fewer > prod(map(extent, free_axes(element))):
         return node
     askew = len(found.order) == len(free_axes(element)) and _is_on_diagonals(element)
-    if node.reducer.name == "sum" and not askew:
+    if node.is_sum and not askew:
         return node  # sums over windows have steps of their own
     body = Rewriting(split, found, {})(element)
     reads = sorted(reads_of(body), key=lambda r: -len(free_axes(r)))  # of positions alone there may be none

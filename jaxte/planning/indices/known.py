@@ -116,7 +116,7 @@ def _places(node: Expr) -> int:
 
 def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     """``node``, a sum at the points of ``axes``, with such factors as reads of tensors of their own."""
-    if node.reducer.name != "sum":
+    if not node.is_sum:
         return node
     product = product_of(node.exprs[0], [node.where])
     if len(product.factors) < 2:

@@ -92,7 +92,7 @@ def _lines(
     node: Reduce, product: Product, axes: Sequence[Axis], name: str
 ) -> list[tuple[list[Factor], Read]]:
     """The factors that each line stands for, with a read of it."""
-    if node.reducer.name != "sum":
+    if not node.is_sum:
         return []
     groups: dict[Term, list[_Weight]] = {}
     for factor in product.factors:

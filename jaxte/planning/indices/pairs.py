@@ -42,7 +42,7 @@ def with_pairs(tensor: Compute) -> Expr:
     body = tensor.body
     if not dtypes.is_float(body.dtype):
         return body
-    if isinstance(body, Reduce) and body.reducer.name == "sum":
+    if isinstance(body, Reduce) and body.is_sum:
         table = _summed(tensor, body)
     else:
         table = {} if body.reduces or type(tensor) is not Compute else _of_each(tensor)

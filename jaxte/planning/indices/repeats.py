@@ -38,7 +38,7 @@ def with_repeats_counted(body: Expr) -> Expr:
     """``body`` with its sums over repeated elements as sums over what is repeated."""
     table: dict[Expr, Expr] = {}
     for node in postorder(body):
-        if isinstance(node, Reduce) and node.reducer.name == "sum" and node.where is TRUE:
+        if isinstance(node, Reduce) and node.is_sum and node.where is TRUE:
             counted = _counted(node)
             if counted is not None:
                 table[node] = counted
@@ -139,7 +139,7 @@ def _reads(body: Expr, known: Mapping[Tensor, Compute]) -> Iterator[Read]:
         if not isinstance(node, Reduce) or not node.reducer.ignores_order:
             continue
         own = [*node.exprs]
-        if node.reducer.name == "sum":
+        if node.is_sum:
             own = [f.expr for f in product_of(own[0]).factors if not f.inverse]
         for read in own:
             if isinstance(read, Read) and read.tensor in known and all(map(is_index, read.indices)):

@@ -163,7 +163,7 @@ def is_spread(place: Place) -> bool:
 def is_operand(place: Place) -> bool:
     """Whether ``place`` is one matrix of a product of them: an array in any case, which what flows back to the other one is multiplied by, too."""
     body, axes = place.tensor.body, set(free_axes(place.node))
-    if not isinstance(body, Reduce) or body.reducer.name != "sum" or body.where is not TRUE:
+    if not isinstance(body, Reduce) or not body.is_sum or body.where is not TRUE:
         return False
     factors = [f.expr for f in product_of(body.exprs[0]).factors]
     others = [f for f in factors if f is not place.node]
@@ -224,7 +224,7 @@ def _is_short(axis: Axis) -> bool:
 def _is_sum_of_few(node: Reduce) -> bool:
     count = positions(node)
     # Positions of a sum that is written out wherever it is computed.
-    return node.reducer.name == "sum" and count is not None and count <= FEW
+    return node.is_sum and count is not None and count <= FEW
 
 
 def _reads_windows(tensor: Tensor) -> bool:

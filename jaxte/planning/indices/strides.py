@@ -83,7 +83,7 @@ def with_frames(node: Reduce, axes: Sequence[Axis]) -> Reduce:
 
 def _over_rows(node: Reduce, axes: Sequence[Axis]) -> Reduce:
     """``node``, a sum over the rows of a strided window beside an array with an element for each of its own, with frames; ``node`` where it is none."""
-    if node.reducer.name != "sum" or node.exprs[0].reduces:
+    if not node.is_sum or node.exprs[0].reduces:
         return node
     reads = {
         f.expr: f for f in product_of(node.exprs[0]).factors if isinstance(f.expr, Read) and not f.inverse
@@ -116,7 +116,7 @@ def _row(read: Read, place: int, node: Reduce, axes: Sequence[Axis]) -> _Window 
 
 def _window(node: Reduce, axes: Sequence[Axis]) -> _Window | None:
     """The only read of ``node`` that has an index of an output axis and of the reduced one."""
-    if node.reducer.name != "sum" or len(node.axes) != 1 or depends_on(node.where, node.axes):
+    if not node.is_sum or len(node.axes) != 1 or depends_on(node.where, node.axes):
         return None
     if any(isinstance(below, Reduce) for below in postorder(node.exprs[0])):
         return None

@@ -99,7 +99,7 @@ def by_doubling(node: Reduce, axes: Sequence[Axis], name: str) -> Expr:
         node: a sum over the points of ``axes``.
         name: what the tensors are called after.
     """
-    if node.reducer.name != "sum" or node.dtype not in EXACT or not _is_long(node):
+    if not node.is_sum or node.dtype not in EXACT or not _is_long(node):
         return node
     outside, body = choice_around(node, axes)
     hits = hits_of(node, body, axes)
@@ -223,11 +223,7 @@ def one_axis_apart(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         name: what the tensor is called after.
     """
     costs = intermediates()
-    if (
-        not costs.extrema
-        or node.reducer.name not in ("max", "min")
-        or node.reducer.ties not in ("first", "last")
-    ):
+    if not costs.extrema or not node.is_extremum or node.reducer.ties not in ("first", "last"):
         return node
     sizes = [known(a.extent) for a in node.axes]
     # Positions along each axis.

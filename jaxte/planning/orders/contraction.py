@@ -66,7 +66,7 @@ def planned_sum(
         name: what the tensors are called after.
         parts: those of all sums of the graph.
     """
-    if node.reducer.name != "sum" or not node.axes:
+    if not node.is_sum or not node.axes:
         return node
     if node.dtype in EXACT:
         return _planned(node, axes, guards, name, parts)
@@ -158,7 +158,7 @@ def _written(search: Search, whole: Sum, steps: Sequence[Step], node: Reduce, na
 def with_batches_first(node: Reduce, name: str) -> Reduce:
     """``node``, or a sum of the same elements of a partial sum, which is called after ``name``."""
     reads = reads_of(*node.exprs)
-    if node.reducer.name != "sum" or not reads or node.exprs[0].dtype != node.dtype or node.exprs[0].reduces:
+    if not node.is_sum or not reads or node.exprs[0].dtype != node.dtype or node.exprs[0].reduces:
         return node
     read = reads[0]  # all that is computed is of elements at one position
     if not all(

@@ -47,7 +47,7 @@ def distributed(node: Reduce, axes: Sequence[Axis]) -> list[Reduce]:
         node: a sum.
         axes: what else its terms may depend on.
     """
-    if node.reducer.name != "sum" or node.dtype not in EXACT:
+    if not node.is_sum or node.dtype not in EXACT:
         return [node]
     if node.exprs[0].reduces:
         return [node]
@@ -161,7 +161,7 @@ def added(sums: Sequence[Expr]) -> Expr:
 
 def with_tables_first(node: Reduce, name: str) -> Expr:
     """``node``, or the element that data choose among sums over all rows of what it reads at data."""
-    if node.reducer.name != "sum" or node.dtype not in EXACT or node.where is not TRUE:
+    if not node.is_sum or node.dtype not in EXACT or node.where is not TRUE:
         return node
     (body,) = node.exprs
     chosen = [r for r in reads_of(body) if any(map(reads_of, r.indices))]
@@ -213,7 +213,7 @@ Quotient = tuple[Expr, Expr]
 
 def without_divisors(node: Reduce) -> tuple[Reduce, tuple[Expr, ...]]:
     """A sum and what it is divided by: ``node`` and nothing where no factor is a quotient of which the sum may be taken without the divisor."""
-    if not intermediates().rows or node.reducer.name != "sum" or node.dtype not in EXACT:
+    if not intermediates().rows or not node.is_sum or node.dtype not in EXACT:
         return node, ()
     # a sum of nothing is zero, whatever it is divided by
     if node.where is not TRUE or not all(at_most(as_expr(1), a.extent) for a in node.axes):

@@ -35,23 +35,19 @@ from jaxte.tensors.tensor import Compute
 _LOOPS = 3  # more than a product with a triangle takes
 
 
-def carried(node: Reduce, axes: Sequence[Axis], name: str) -> Expr | None:
-    """``node``, at the points of ``axes``, step by step or in blocks; None where it is no such sum, or a short one.
+def carried(node: Reduce, axes: Sequence[Axis], name: str) -> Expr:
+    """``node``, at the points of ``axes``, step by step or in blocks; as it is where it is no such sum, or a short one.
 
     Args:
         name: what the tensors are called after.
     """
     in_steps = has_cheap_steps()
     found = geometric_sum(node, axes, NARROW if in_steps else LONG)
-    if found is None:
-        return None
-    if prod(map(extent, (*axes, found.s))) <= _LOOPS * intermediates().loop:
-        return None
-    value = (
-        _in_steps(found, axes, node.dtype, name) if in_steps else _in_blocks(found, axes, node.dtype, name)
-    )
+    if found is None or prod(map(extent, (*axes, found.s))) <= _LOOPS * intermediates().loop:
+        return node
+    value = (_in_steps if in_steps else _in_blocks)(found, axes, node.dtype, name)
     if value is None:
-        return None
+        return node
     return cast(multiplied((*found.outside, Factor(value))), node.dtype) if found.outside else value
 
 

@@ -70,7 +70,7 @@ def _vanishes(exponent: Expr) -> bool:
 
 def geometric_sum(node: Reduce, axes: Sequence[Axis], least: int) -> GeometricSum | None:
     """What ``node``, at the points of ``axes``, is over ``least`` positions or more; None if it is no such sum."""
-    if node.reducer.name != "sum" or node.dtype not in EXACT or len(node.axes) != 1:
+    if not node.is_sum or node.dtype not in EXACT or len(node.axes) != 1:
         return None
     (s,) = node.axes
     if s.lo is not ZERO or (known(s.hi) or 0) < least:

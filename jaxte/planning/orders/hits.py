@@ -36,7 +36,7 @@ def attains(extremum: Expr, element: Expr, axes: Sequence[Axis], conditions: Seq
     if not isinstance(extremum, Read) or not isinstance(extremum.tensor, Compute):
         return None
     node = extremum.tensor.element(extremum.indices)
-    if not isinstance(node, Reduce) or node.reducer.name not in ("max", "min"):
+    if not isinstance(node, Reduce) or not node.is_extremum:
         return None
     one, where = node.exprs[0], node.where
     while isinstance(one, Call) and one.op is SELECT and not isinstance(element, Call):

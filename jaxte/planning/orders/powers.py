@@ -21,7 +21,7 @@ _POWERS = {"float64": _UP_TO_FOURTH, "complex128": _UP_TO_FOURTH}
 
 def with_powers_of_factors(node: Reduce) -> Reduce:
     """``node``, a sum, with powers of products as products of powers, where a factor has not all axes of the product."""
-    if node.reducer.name != "sum" or node.dtype not in EXACT:
+    if not node.is_sum or node.dtype not in EXACT:
         return node
     if not any(isinstance(n, Call) and n.op is POWER for n in postorder(node.exprs[0])):
         return node

@@ -145,6 +145,6 @@ def _is_product(node: Expr, axes: Sequence[Axis], inside: frozenset[Tensor]) -> 
     if any(not isinstance(i, Axis) or not among(i, axes) for i in node.indices):
         return False
     body = node.tensor.body
-    if not isinstance(body, Reduce) or body.reducer.name != "sum" or node.tensor not in inside:
+    if not isinstance(body, Reduce) or not body.is_sum or node.tensor not in inside:
         return False
     return prod(map(extent, body.axes)) >= MOST_TERMS

@@ -83,7 +83,7 @@ def part_of_product(body: Expr, shape: Sequence[int]) -> Expr | None:
 def _summed_part(body: Reduce, shape: Sequence[int]) -> Expr | None:
     """A sum of elements of a product as one sum."""
     extents = [_extent(a) for a in body.axes]
-    if body.reducer.name != "sum" or body.where is not TRUE or None in extents:
+    if not body.is_sum or body.where is not TRUE or None in extents:
         return None
     (element,) = body.exprs
     inner = part_of_product(element, [*shape, *(e for e in extents if e is not None)])
@@ -113,7 +113,7 @@ def _is_product(tensor: Tensor) -> bool:
     body = tensor.body
     return (
         isinstance(body, Reduce)
-        and body.reducer.name == "sum"
+        and body.is_sum
         and body.where is TRUE
         and isinstance(body.exprs[0], Call)
         and body.exprs[0].op is ops.MULTIPLY

@@ -91,7 +91,7 @@ class _Roles:
 
 def recognise_band(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr] = ()) -> BandSpec | Refusal:
     """The banded product that ``node``, a sum at each point of ``axes`` where ``guards`` hold, is."""
-    if node.reducer.name != "sum":
+    if not node.is_sum:
         return Refusal(f"{node.reducer.label} is no sum")
     if not all((known(a.extent) or 0) > 0 for a in (*axes, *node.axes)):
         return Refusal("extents depend on sizes")

@@ -69,7 +69,7 @@ def match_convolution(axes: Sequence[Axis], node: Reduce, guards: Sequence[Expr]
         guards: conditions outside of which the element is 0. The specification accounts for them, since a
             convolution is 0 where no point is reached.
     """
-    if node.reducer.name != "sum":
+    if not node.is_sum:
         return Refusal(f"{node.reducer.label} is no sum")
     if any(axis.extent is ZERO for axis in (*axes, *node.axes)):
         return Refusal("an axis without points")

@@ -54,7 +54,7 @@ def chained(body: Body, node: Expr, scope: Scope) -> Search:
 def _link(body: Body, term: Signed, axes: tuple[Axis, ...], scope: Scope) -> Link | None:
     """A term that may be added to others: a sum over all of ``axes`` that nothing but numbers is multiplied to."""
     expr, sign, numbers = _taken_apart(term)
-    if not isinstance(expr, Reduce) or expr.reducer.name != "sum":
+    if not isinstance(expr, Reduce) or not expr.is_sum:
         return None
     if not any(reads_of(c) for c in conjuncts(expr.where)):
         return None

@@ -106,7 +106,7 @@ def _within_window(node: Reduce, targets: Sequence[Axis], guards: Sequence[Expr]
 
 def _parts(node: Reduce) -> tuple[list[Factor], list[Factor], list[Expr]]:
     """Factors that leave the reduction, those that stay, conditions on data among them, and the other conditions."""
-    if node.reducer.name == "sum":
+    if node.is_sum:
         product = product_of(node.exprs[0], conjuncts(node.where))
         return *taken_outside(product.factors, node.axes), list(product.guards)
     conditions = conjuncts(node.where)
@@ -262,7 +262,7 @@ def _why(targets: Sequence[Target]) -> str:
 
 def _element(node: Reduce, factors: Sequence[Factor], guards: Sequence[Expr]) -> Expr:
     """What is accumulated; the identity where a condition does not hold."""
-    if node.reducer.name == "sum":
+    if node.is_sum:
         return multiplied(factors, guards)
     tests = [*guards, *(f.expr for f in factors if f.guard)]
     (element,) = (f.expr for f in factors if not f.guard)

@@ -177,7 +177,7 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
     else:
         moved += Work(scatter=prod(extents))
     yield _candidate(body, spec, wanted, SCATTER, moved, partial(scatter_source, spec))
-    own = one_hot_of(spec) if node.reducer.name == "sum" and is_float(node.dtype) else None
+    own = one_hot_of(spec) if node.is_sum and is_float(node.dtype) else None
     if own is None or _may_be_outside(spec) or (spec.block > 1 and not body.policy.facts.scatters_rows):
         return  # a GPU adds a matrix of positions in fewer bytes than it writes their rows (letter_projection, 0.8)
     made = list(nodes_below(one_hot_source(own, on_names(own.spec.operands))))
@@ -234,7 +234,7 @@ class Masked:
 def recognise_mask(wanted: Wanted) -> Masked | Refusal:
     """The product with a mask that a sum is."""
     node = wanted.node
-    if node.reducer.name != "sum" or node.dtype not in _EXACT:
+    if not node.is_sum or node.dtype not in _EXACT:
         return Refusal("")
     product = product_of(node.exprs[0], conjuncts(node.where))
     tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]

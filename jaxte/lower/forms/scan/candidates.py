@@ -98,7 +98,7 @@ def _rounding(spec: ScanSpec) -> str:
     """Why a long sum is not taken step by step: each step rounds all that was added so far, blocks round it once for each level."""
     shape = [extent_of(e) for e in spec.arrays[0].shape]
     longest = max(shape[scan.axis] for scan in spec.scans)
-    adds = spec.reducer.name == "sum" and is_inexact(spec.arrays[0].body.dtype)
+    adds = spec.reducer.is_sum and is_inexact(spec.arrays[0].body.dtype)
     if not adds or longest <= _MOST_STEPS or not has_blocks(spec):
         return ""
     return f"a sum of {longest} terms, one after the other, loses digits that sums of sums keep"
@@ -160,7 +160,7 @@ def _padded(value: Node, scan: Scan, identity: Node) -> Node:
 
 def has_cumulative(reducer: Reducer) -> bool:
     """Whether JAX has a cumulative function for ``reducer``; those of maxima and minima refuse booleans."""
-    if reducer.name in ("max", "min") and reducer.results[0].dtype == "bool":
+    if reducer.is_extremum and reducer.results[0].dtype == "bool":
         return False
     return reducer.name in CUMULATIVE
 

@@ -109,7 +109,7 @@ def recognise_scan(axes: Sequence[Axis], node: Reduce) -> ScanSpec | Refusal:
 
 def _parts(node: Reduce) -> tuple[tuple[Expr, ...], list[Expr], list[Factor]]:
     """What is reduced, under which conditions, and the factors outside of a sum."""
-    if node.reducer.name != "sum":
+    if not node.is_sum:
         return node.exprs, conjuncts(node.where), []
     value, conditions, outer = summand(node)
     return (value,), conditions, outer

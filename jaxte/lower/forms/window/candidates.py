@@ -103,7 +103,7 @@ def slices_work(spec: WindowSpec, node: Reduce) -> Work:
 
 def _called_work(spec: WindowSpec, count: float, facts: Platform) -> Work:
     """``lax.reduce_window`` for ``count`` windows."""
-    fast = spec.reducer.name in ("max", "min") or any(d.stride * d.spacing > 1 for d in spec.dims)
+    fast = spec.reducer.is_extremum or any(d.stride * d.spacing > 1 for d in spec.dims)
     met = count * prod(d.size for d in spec.dims) / (facts.window_extrema if fast else 1)
     return Work(window=met, kernel=facts.window_call)
 

@@ -167,7 +167,7 @@ def _windows(axes: tuple[Axis, ...], node: Reduce) -> WindowSpec | Refusal:
 
 def _parts(node: Reduce) -> tuple[Expr, list[Expr], list[Factor]]:
     """What is reduced, under which conditions, and the factors outside of a sum."""
-    if node.reducer.name == "sum":
+    if node.is_sum:
         return summand(node)
     body, conditions = node.exprs[0], conjuncts(node.where)
     while isinstance(body, Call) and body.op is SELECT and _is_identity(body.args[2], node.reducer):

@@ -42,7 +42,7 @@ from jaxte.sets.intervals import known
 
 def unrolled(node: Reduce, spec: UnrollSpec) -> Expr | Refusal:
     """``node`` without its reduction, as one expression of the output axes."""
-    if node.reducer.name not in OPS or node.reducer.name == "sum":
+    if node.reducer.name not in OPS or node.is_sum:
         return Refusal(f"{node.reducer.label} is not written out position by position")
     if len(spec.axes) < len(node.axes):
         return Refusal(f"it runs over {next(a.name for a in node.axes if not among(a, spec.axes))} besides")
@@ -74,7 +74,7 @@ def numbered_conditions(node: Reduce, tables: Sequence[dict[Expr, Expr]]) -> lis
             pass
         case _:
             return None
-    if node.reducer.name not in ("min", "max") or none is not node.reducer.identity[0]:
+    if not node.is_extremum or none is not node.reducer.identity[0]:
         return None
     numbers = [_number(substitute(number, table)) for table in tables]
     known = [n for n in numbers if n is not None]

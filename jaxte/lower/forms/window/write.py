@@ -158,7 +158,7 @@ def _slices(spec: WindowSpec, value: Node, dims: Sequence[WindowDim]) -> Node:
 
 def _over(spec: WindowSpec, elements: Each) -> Node:
     """What a loop makes, combined."""
-    return Total(elements) if spec.reducer.name == "sum" else Folded(spec.reducer, (elements,))
+    return Total(elements) if spec.reducer.is_sum else Folded(spec.reducer, (elements,))
 
 
 def _loops(dims: Sequence[WindowDim]) -> tuple[Loop, ...]:

@@ -105,7 +105,7 @@ def _sums(tensor: Compute) -> list[Reduce]:
     return [
         node
         for node in postorder(tensor.body)
-        if isinstance(node, Reduce) and node.reducer.name == "sum" and node.where is TRUE
+        if isinstance(node, Reduce) and node.is_sum and node.where is TRUE
     ]
 
 

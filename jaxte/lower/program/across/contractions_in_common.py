@@ -218,7 +218,7 @@ def with_common_contractions(planned: Tiling, policy: Policy) -> Tiling:
 
 def _sums(tensor: Compute) -> Iterator[_Sum]:
     for node in reductions(tensor.body):
-        if node.reducer.name != "sum" or node.where is not TRUE or node.dtype not in EXACT:
+        if not node.is_sum or node.where is not TRUE or node.dtype not in EXACT:
             continue
         product = product_of(node.exprs[0])
         reads = tuple(f.expr for f in product.factors if isinstance(f.expr, Read) and _is_plain(f))

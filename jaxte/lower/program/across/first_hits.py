@@ -62,7 +62,7 @@ def without_winners(planned: Tiling, results: Members[Tensor], policy: Policy) -
 
 def _is_winner(tensor: Compute) -> bool:
     node = tensor.body
-    return isinstance(node, Reduce) and node.reducer.name in ("min", "max") and node.dtype.startswith("int")
+    return isinstance(node, Reduce) and node.is_extremum and node.dtype.startswith("int")
 
 
 def _is_wanted(tensor: Compute, policy: Policy) -> bool:

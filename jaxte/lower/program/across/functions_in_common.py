@@ -105,7 +105,7 @@ def _uses(tensor: Compute) -> Iterator[_Use]:
     """The functions of more axes than a matrix has, in products that are summed, or in a definition that sums nothing."""
     roots: Sequence[Expr] = reductions(tensor.body) or [tensor.body]
     for root in roots:
-        if isinstance(root, Reduce) and (root.where is not TRUE or root.reducer.name != "sum"):
+        if isinstance(root, Reduce) and (root.where is not TRUE or not root.is_sum):
             continue
         body = root.exprs[0] if isinstance(root, Reduce) else root
         product = product_of(body)

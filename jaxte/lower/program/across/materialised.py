@@ -185,10 +185,7 @@ def _is_short_product(root: Expr) -> bool:
 
 def _is_short(node: Reduce) -> bool:
     """Whether it is a sum that is written out, of several terms."""
-    return (
-        node.reducer.name == "sum"
-        and FEW < prod(known(as_expr(a.extent)) or 0 for a in node.axes) <= FEW_POSITIONS
-    )
+    return node.is_sum and FEW < prod(known(as_expr(a.extent)) or 0 for a in node.axes) <= FEW_POSITIONS
 
 
 def _repeated(order: Sequence[Tensor]) -> set[Tensor]:
@@ -219,7 +216,7 @@ def _is_dear(root: Expr) -> bool:
 
     Places of maxima and how many share one, comparisons for each position, are as well found again: 2 x 2 pools lose a third where they are kept.
     """
-    sums = [n for n in reductions(root) if n.reducer.name == "sum"]
+    sums = [n for n in reductions(root) if n.is_sum]
     sums = [
         n for n in sums if not any(isinstance(e, Call) and e.op in COMPARISONS for e in postorder(*n.exprs))
     ]

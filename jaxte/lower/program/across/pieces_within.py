@@ -172,7 +172,7 @@ def _sums(reader: Tensor | Tiles, tensor: Tensor, size: int) -> bool:
     summed = {
         read
         for node in postorder(reader.body)
-        if isinstance(node, Reduce) and node.reducer.name == "sum"
+        if isinstance(node, Reduce) and node.is_sum
         if (count := positions(node)) is not None and count <= min(LONGEST_UNROLLED, PLACES // size)
         for read in reads_of(*node.exprs)
         if all(a in free_axes(read) for a in node.axes)
