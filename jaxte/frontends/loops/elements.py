@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,9 @@ from jaxte.lang.checks import counted
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.intervals import reach
+
+# an index, an array of indices, the first position and the step of a slice, or None for a new axis
+_Place = Expr | Block | tuple[Expr, int] | None
 
 
 class Elements(Expressions):
@@ -47,44 +50,18 @@ class Elements(Expressions):
     def taken(self, base: Variable | Block, entries: Sequence[ast.expr], node: ast.AST) -> Any:
         """Elements of ``base``: one of them, or a block where some of the entries are slices."""
         shape = [as_expr(e) for e in base.shape]
-        places: list[Any] = []  # an index, or (first, step) of the next axis of the block
+        places: list[_Place] = []
         extents: list[Expr] = []
         entries = self._filled(entries, len(shape), node)
-        axis = 0
+        rest = iter(shape)
         for entry in entries:
-            if isinstance(entry, ast.Constant) and entry.value is None:
-                places.append(None)
-                extents.append(as_expr(1))
-                continue
-            if isinstance(entry, ast.Slice):
-                first, step, extent = self._sliced(entry, shape[axis])
-                places.append((first, step))
-                extents.append(extent)
-            else:
-                own = self.value(entry)
-                own = self.listed(own, entry) if isinstance(own, tuple) else own
-                if isinstance(own, Block) or (isinstance(own, Variable) and own.shape):
-                    own = self._positions(own, entries, entry)
-                    extents += own.shape
-                    places.append(own)
-                else:
-                    places.append(self.index(own, entry, shape[axis]))
-            axis += 1
+            place, own = self._placed_entry(entry, entries, rest)
+            places.append(place)
+            extents += own
 
         def element(at: Sequence[Expr]) -> Expr:
-            rest, indices = list(at), []
-            for place in places:
-                if place is None:
-                    rest.pop(0)
-                elif isinstance(place, Block):
-                    indices.append(place.element([rest.pop(0) for _ in place.shape]))
-                elif isinstance(place, tuple):
-                    indices.append(normal(place[0] + rest.pop(0) * place[1]))
-                else:
-                    indices.append(place)
-            if isinstance(base, Block):
-                return base.element(indices)
-            return self.read(base, indices, node)
+            indices = _indices(places, at)
+            return base.element(indices) if isinstance(base, Block) else self.read(base, indices, node)
 
         if not extents:
             return element(())
@@ -92,12 +69,25 @@ class Elements(Expressions):
         if any(isinstance(p, Block) for p in places):
             return Block(tuple(extents), element, is_laid_out=is_in_rows(whole))
         strides = strides_of(whole)
-        return replace(
-            whole,
-            shape=tuple(extents),
-            element=element,
-            strides=None if strides is None else _cut(strides, places),
-        )
+        cut = None if strides is None else _cut(strides, places)
+        return replace(whole, shape=tuple(extents), element=element, strides=cut)
+
+    def _placed_entry(
+        self, entry: ast.expr, entries: Sequence[ast.expr], rest: Iterator[Expr]
+    ) -> tuple[_Place, Sequence[Expr]]:
+        """Where one of ``entries`` reads along the next of the ``rest`` of the extents, and the extents of the block that it gives axes to."""
+        if isinstance(entry, ast.Constant) and entry.value is None:
+            return None, [as_expr(1)]
+        length = next(rest)
+        if isinstance(entry, ast.Slice):
+            first, step, extent = self._sliced(entry, length)
+            return (first, step), [extent]
+        own = self.value(entry)
+        own = self.listed(own, entry) if isinstance(own, tuple) else own
+        if isinstance(own, Block) or (isinstance(own, Variable) and own.shape):
+            block = self._positions(own, entries, entry)
+            return block, block.shape
+        return self.index(own, entry, length), []
 
     def _positions(self, own: Any, entries: Sequence[ast.expr], node: ast.expr) -> Block:
         """An array as an index, alone among indices that are numbers or slices."""
@@ -192,14 +182,27 @@ def _too_many(node: ast.AST, count: int, rank: int) -> str:
     return f"{given} for the {own} of {shown}; give one for each axis"
 
 
-def _cut(strides: Sequence[Expr], places: Sequence[Any]) -> tuple[Expr, ...]:
-    """The strides of a part of a block: ``places`` has an index, or the first position and the step, for each of its axes, and None for a new one."""
-    rest, found = list(strides), []
+def _indices(places: Sequence[_Place], at: Sequence[Expr]) -> list[Expr]:
+    """Where an element of a block at ``at`` stands in what the block is taken of."""
+    rest, found = iter(at), []
     for place in places:
-        if place is None:
-            found.append(as_expr(0))
-            continue
-        step = rest.pop(0)
-        if isinstance(place, tuple):
-            found.append(normal(step * place[1]))
+        match place:
+            case None:
+                next(rest)
+            case Block():
+                found.append(place.element([next(rest) for _ in place.shape]))
+            case (first, step):
+                found.append(normal(first + next(rest) * step))
+            case _:
+                found.append(place)
+    return found
+
+
+def _cut(strides: Sequence[Expr], places: Sequence[_Place]) -> tuple[Expr, ...]:
+    """The strides of a part of a block, in which arrays of indices are not."""
+    rest, found = iter(strides), []
+    for place in places:
+        step = as_expr(0) if place is None else next(rest)
+        if place is None or isinstance(place, tuple):
+            found.append(step if place is None else normal(step * place[1]))
     return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 from jaxte.frontends.loops.program import Counter, Marked, Statement, Target, Variable, counter_of, target_of
@@ -248,42 +249,26 @@ class Recorder:
         choices = self._choices[variable.home :]
         tests = [*(c.guard for c in choices), *of_data]
         own = Read(variable.cell, indices)
-        keeps = alone = None
-        for choice in choices:
-            self._noted(Read(choice.held.cell, ()), span)
-        if op is not None:
-            self._noted(own, span)
-            part = value
-            for test in reversed(tests):
-                part = select(test, part, identity(op, variable.dtype))
-            whole = as_expr(FOLDS[op](own, part))
-        else:
-            part, whole = None, value
-            if tests:
-                keeps = own
-                self._noted(own, span)
-                test = tests[0]
-                for other in tests[1:]:
-                    test = logical_and(test, other)
-                alone = cast(select(test, whole, cast(0, variable.dtype)), variable.dtype)
-                whole = select(test, whole, own)
-        counters = (*self._counters, *around)
+        read = [Read(c.held.cell, ()) for c in choices] + ([own] if op is not None or tests else [])
+        for one in read:
+            self._noted(one, span)
+        whole, part, alone = _written(own, value, op, tests)
         self.statements.append(
             Statement(
-                len(self.statements),
-                counters,
-                (*self._places, *(0 for _ in around)),
-                self.conditions,
-                variable,
-                indices,
-                as_expr(cast(whole, variable.dtype)) if whole.dtype != variable.dtype else whole,
-                span,
-                {r: tuple(g) for r, g in self.guards.items()},
-                dict(self.spans),
-                op,
-                part,
-                keeps,
-                alone,
+                number=len(self.statements),
+                counters=(*self._counters, *around),
+                places=(*self._places, *(0 for _ in around)),
+                conditions=self.conditions,
+                variable=variable,
+                indices=indices,
+                whole=whole if whole.dtype == variable.dtype else as_expr(cast(whole, variable.dtype)),
+                span=span,
+                guards={r: tuple(g) for r, g in self.guards.items()},
+                spans=dict(self.spans),
+                op=op,
+                part=part,
+                keeps=None if alone is None else own,
+                alone=alone,
                 branch=self._branch,
             )
         )
@@ -292,6 +277,21 @@ class Recorder:
     def _noted(self, read: Read, span: Span) -> None:
         self.guards.setdefault(read, []).append(())
         self.spans.setdefault(read, span)
+
+
+def _written(
+    own: Read, value: Expr, op: str | None, tests: Sequence[Expr]
+) -> tuple[Expr, Expr | None, Expr | None]:
+    """What ``own`` is afterwards where ``tests`` on data hold, what ``op`` adds to it, and what is written where it keeps nothing."""
+    if op is not None:
+        part = value
+        for test in reversed(tests):
+            part = select(test, part, identity(op, own.dtype))
+        return as_expr(FOLDS[op](own, part)), part, None
+    if not tests:
+        return value, None, None
+    test = reduce(logical_and, tests)
+    return select(test, value, own), None, cast(select(test, value, cast(0, own.dtype)), own.dtype)
 
 
 def identity(op: str, dtype: str) -> Expr:

@@ -143,16 +143,8 @@ FAMILIES = (
         (
             *(conv.CONVOLUTION, conv.GROUPED, conv.GROUPS_OF_BATCH, conv.PER_GROUP, conv.CLASSES),
             *(conv.FOLDED, conv.FOLDED_GROUPS, conv.IMAGES),
-            *(
-                conv.ONE_PASS,
-                conv.TWO_STACKS,
-                conv.ROWS,
-                toeplitz.MATRIX,
-                toeplitz.DIAGONALS,
-                toeplitz.BLOCKS,
-                toeplitz.SLICES,
-                toeplitz.FOURIER,
-            ),
+            *(conv.ONE_PASS, conv.TWO_STACKS, conv.ROWS, toeplitz.MATRIX, toeplitz.DIAGONALS),
+            *(toeplitz.BLOCKS, toeplitz.SLICES, toeplitz.FOURIER),
         ),
     ),
     Family(

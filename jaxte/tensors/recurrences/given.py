@@ -197,56 +197,44 @@ def given_from(shape: Any, fn: Any, init: Any, axis: Any, reverse: Any, dtype: A
     """What was given, for each tensor."""
     several = isinstance(shape, (list, tuple)) and bool(shape) and isinstance(shape[0], (list, tuple))
     fns = tuple(fn) if isinstance(fn, (list, tuple)) else (fn,)
+    _check_bodies(fns, len(shape) if several else None)
+    shapes = [check_shape(s, "te.recurrence") for s in (shape if several else (shape,))]
+    labels = [_parameters(own) for own in fns]
+    count = len(shapes) if several else _count(fns[0], labels[0], len(shapes[0]), init)
+    is_one, is_tuple = not several and count == 1, not several and count > 1
+    shapes = shapes * count if is_tuple else shapes
+    of_one_body = is_tuple and len(fns) == 1
+    written = [labels[n if len(labels) > 1 else 0][count:] for n in range(count)]
+    bodies = 1 if of_one_body else count  # each has axes of its own
+    axes = [new_axes(s, _axis_names(own, len(s))) for s, own in zip(shapes, written[:bodies], strict=False)]
+    default = (labels[0][:count] + [f"s{n}" for n in range(count)])[:count]
+    names = _each(name, count, "name") if name is not None else default
+    inits = [init] if is_one else _each(init, count, "init")
+    return Given(
+        tuple(shapes),
+        fns,
+        tuple(axes * (count // bodies)),
+        tuple(one_of_type(n, str, "a name of te.recurrence", "a string") for n in names),
+        tuple(with_values(i, n) for i, n in zip(inits, names, strict=True)),
+        tuple(None if k is None else dtypes.dtype_name(k) for k in _each(dtype, count, "dtype")),
+        _places(axis, shapes),
+        bool(reverse),
+        is_one,
+        of_one_body,
+    )
+
+
+def _check_bodies(fns: Sequence[Any], count: int | None) -> None:
+    """Refuses what is no function, and other than one function for each of ``count`` shapes, where there are several."""
     for own in fns:
         if not callable(own):
             raise ArgumentError(
                 f"the body of te.recurrence is {described(own)}; give a function of the tensor itself and of one index for each axis"
             )
-    if several and len(fns) != len(shape):
+    if count is not None and len(fns) != count:
         raise ArgumentError(
-            f"te.recurrence has {len(shape)} shapes and {len(fns)} bodies; give a function for each shape"
+            f"te.recurrence has {count} shapes and {len(fns)} bodies; give a function for each shape"
         )
-    shapes = [check_shape(s, "te.recurrence") for s in (shape if several else (shape,))]
-    labels = [_parameters(own) for own in fns[: len(shapes)]]
-    count = len(shapes) if several else _count(fns[0], labels[0], len(shapes[0]), init)
-    is_one = not several and count == 1
-    is_tuple = not several and count > 1
-    if is_tuple:
-        shapes = shapes * count
-        if len(fns) > 1:
-            labels = [_parameters(own) for own in fns]
-    own_axes = [labels[n if len(labels) > 1 else 0][count:] for n in range(count)]
-    if is_tuple and len(fns) == 1:
-        first = new_axes(shapes[0], _axis_names(own_axes[0], len(shapes[0])))
-        axes = [first] * count
-    else:
-        pairs = zip(shapes, own_axes, strict=True)
-        axes = [new_axes(s, _axis_names(names, len(s))) for s, names in pairs]
-    places = [_place(axis, s) for s in shapes]
-    extents = [s[p] for s, p in zip(shapes, places, strict=True)]
-    if not all(same_extent(e, extents[0]) for e in extents):
-        raise ShapeError(
-            f"the tensors of a recurrence have {' and '.join(text(as_expr(e)) for e in extents)} positions along axis {axis}; give all the same"
-        )
-    default = (labels[0][:count] + [f"s{n}" for n in range(count)])[:count]
-    names = _each(name, count, "name") if name is not None else default
-    kinds = _each(dtype, count, "dtype") if dtype is not None else [None] * count
-    inits = [
-        with_values(i, n)
-        for i, n in zip([init] if is_one else _each(init, count, "init"), names, strict=True)
-    ]
-    return Given(
-        tuple(shapes),
-        fns,
-        tuple(axes),
-        tuple(one_of_type(n, str, "a name of te.recurrence", "a string") for n in names),
-        tuple(inits),
-        tuple(None if k is None else dtypes.dtype_name(k) for k in kinds),
-        tuple(places),
-        bool(reverse),
-        is_one,
-        is_tuple and len(fns) == 1,
-    )
 
 
 def _parameters(fn: Callable[..., Any]) -> list[str]:
@@ -290,6 +278,17 @@ def _each(value: Any, count: int, what: str) -> list[Any]:
         )
         return [f"{own}_{n}" for n in range(count)]
     return [value] * count
+
+
+def _places(axis: Any, shapes: Sequence[Shape]) -> tuple[int, ...]:
+    """Which axis of each shape the positions are along, of which all have as many."""
+    found = tuple(_place(axis, s) for s in shapes)
+    extents = [s[p] for s, p in zip(shapes, found, strict=True)]
+    if not all(same_extent(e, extents[0]) for e in extents):
+        raise ShapeError(
+            f"the tensors of a recurrence have {' and '.join(text(as_expr(e)) for e in extents)} positions along axis {axis}; give all the same"
+        )
+    return found
 
 
 def _place(axis: Any, shape: Shape) -> int:

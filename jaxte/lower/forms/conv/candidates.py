@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from jaxte.lang.expr import ONE, ZERO, Const
@@ -12,7 +12,6 @@ from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Dry, Refusal, on_names
 from jaxte.lower.cost.general import times_of_channels
 from jaxte.lower.cost.platform import Platform
-from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.conv.folded import RANK, folded_source, folds_of, groups_of, groups_source
 from jaxte.lower.forms.conv.lines.candidates import fourier_candidates, toeplitz_candidates
 from jaxte.lower.forms.conv.one_pass import recognise_tap_sums, tap_sums_source
@@ -60,46 +59,64 @@ ROWS = "products of rows"
 
 
 def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterator[Candidate]:
-    """Calls of ``lax.conv_general_dilated``, or all sums in one pass; slices multiplied and added are the general path."""
-    axes, node, facts = wanted.axes, wanted.node, body.policy.facts
-    spec = specify(found.match, axes, node.dtype, found.outer, found.guards)
+    """Calls of ``lax.conv_general_dilated``, or products of matrices; slices multiplied and added are the general path."""
+    spec = specify(found.match, wanted.axes, wanted.node.dtype, found.outer, found.guards)
     if any(extent is ZERO for operand in spec.operands for extent in operand.shape):
         # and XLA takes no window of no element
-        body.report.refuse("convolution", "nothing is read of an operand")
+        body.report.refuse(CONVOLUTION, "nothing is read of an operand")
         return
-
-    def own(form: str, work: Work, source: Callable[[list[Node]], Node]) -> Candidate:
-        return way(body, wanted, form, work, spec.operands, source)
-
-    source = partial(convolution_source, spec)
-    form = CONVOLUTION if spec.groups is ONE else GROUPED
-    yield own(form, convolutions_work([source(on_names(spec.operands))], facts), source)
-    if facts.groups_by_library and _is_of_filter(spec, facts):
-        whole = specify(found.match, axes, node.dtype, found.outer, found.guards, by_batch=True)
-        source = partial(convolution_source, whole)
-        work = convolutions_work([source(on_names(whole.operands))], facts)
-        yield way(body, wanted, GROUPS_OF_BATCH, work, whole.operands, source)
+    yield from _by_library(body, found, spec, wanted)
     yield from toeplitz_candidates(body, found, wanted)
     yield from fourier_candidates(body, found, wanted)
+    yield from _by_residues(body, spec, wanted)
+    yield from _by_groups(body, spec, wanted)
+    yield from _folded(body, spec, wanted)
+    yield from _images(body, spec, wanted)
+    yield from _summed(body, found, spec, wanted)
+
+
+def _by_library(body: Body, found: Matched, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candidate]:
+    """The convolution as one call, by the groups of its features, or of its batch."""
+    facts = body.policy.facts
+    calls = {CONVOLUTION if spec.groups is ONE else GROUPED: spec}
+    if facts.groups_by_library and _is_of_filter(spec, facts):
+        calls[GROUPS_OF_BATCH] = specify(
+            found.match, wanted.axes, wanted.node.dtype, found.outer, found.guards, by_batch=True
+        )
+    for form, own in calls.items():
+        source = partial(convolution_source, own)
+        work = convolutions_work([source(on_names(own.operands))], facts)
+        yield way(body, wanted, form, work, own.operands, source)
+
+
+def _by_residues(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candidate]:
+    """A convolution of each residue class of an array with zeros between its elements."""
     classes = residue_classes(spec)
     if isinstance(classes, Refusal):
         if any(alpha > 1 for alpha in spec.lhs_dilation):
             body.report.refuse(CLASSES, classes.reason)
-    else:
-        yield own(CLASSES, classes_work(spec, axes, classes, facts), partial(classes_source, spec, classes))
+        return
+    work = classes_work(spec, wanted.axes, classes, body.policy.facts)
+    yield way(body, wanted, CLASSES, work, spec.operands, partial(classes_source, spec, classes))
+
+
+def _by_groups(body: Body, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candidate]:
+    """A dense convolution of each group of features."""
     groups = groups_of(spec)
     if isinstance(groups, Refusal):
         if spec.groups is not ONE:
             body.report.refuse(PER_GROUP, groups.reason)
-    else:
-        source = partial(groups_source, spec)
-        dense = convolutions_work([source(on_names(spec.operands))], facts)
-        yield own(PER_GROUP, dense + groups_copies(spec, axes, groups), source)
-    yield from _folded(body, spec, wanted)
-    yield from _images(body, spec, wanted)
-    sums = recognise_tap_sums(
-        found.match, axes, node.dtype, found.outer, found.guards, body.policy.facts.sums_columns
-    )
+        return
+    source = partial(groups_source, spec)
+    dense = convolutions_work([source(on_names(spec.operands))], body.policy.facts)
+    work = dense + groups_copies(spec, wanted.axes, groups)
+    yield way(body, wanted, PER_GROUP, work, spec.operands, source)
+
+
+def _summed(body: Body, found: Matched, spec: ConvolutionSpec, wanted: Wanted) -> Iterator[Candidate]:
+    """All sums in one pass where they are few, else one product of matrices for all of them."""
+    axes, node, facts = wanted.axes, wanted.node, body.policy.facts
+    sums = recognise_tap_sums(found.match, axes, node.dtype, found.outer, found.guards, facts.sums_columns)
     if not isinstance(sums, Refusal):
         source = partial(tap_sums_source, sums, step=body.step, shared=body.shared)
         work = tap_sums_work(sums, times_of_channels(axes, node, facts))
@@ -107,7 +124,7 @@ def convolution_candidates(body: Body, found: Matched, wanted: Wanted) -> Iterat
     rows = row_products_of(spec)
     if isinstance(rows, RowProducts):
         source = partial(row_products_source, rows, step=body.step)
-        yield own(ROWS, row_products_work(rows), source)
+        yield way(body, wanted, ROWS, row_products_work(rows), spec.operands, source)
     stacks = recognise_two_stacks(found, axes, node.dtype)
     if not isinstance(stacks, Refusal):
         source = partial(two_stacks_source, stacks, step=body.step, shared=body.shared)
