@@ -23,8 +23,15 @@ from jaxte.lower.code.choice import Choice
 from jaxte.lower.code.lines import identifier, tensor_name
 from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Statement, Value, with_sources
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.program.across.barriers import behind_barrier, held, keep_padded, with_calls, without_barrier
-from jaxte.lower.program.across.computed_once import put_together, read_by_one
+from jaxte.lower.program.across.barriers import (
+    behind_barrier,
+    held,
+    keep_padded,
+    put_together,
+    read_by_one,
+    with_calls,
+    without_barrier,
+)
 from jaxte.lower.program.across.halos import with_rolls_chosen
 from jaxte.lower.program.across.materialised import materialised
 from jaxte.lower.program.across.outside_rows import unread_points

@@ -26,8 +26,12 @@ from jaxte.lower.code.vocabulary import Program, with_sources
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.chains import chained
 from jaxte.lower.printing.printer import Printer
-from jaxte.lower.program.across.computed_once import with_one_gather
-from jaxte.lower.program.across.equal_values import Naming, with_equal_functions_once, with_equal_values_once
+from jaxte.lower.program.across.equal_values import (
+    Naming,
+    with_equal_functions_once,
+    with_equal_values_once,
+    with_one_gather,
+)
 from jaxte.lower.program.across.interiors import with_interiors
 from jaxte.lower.program.across.once_within import with_alike_parts_in_loops, with_masked_once, with_opposites
 from jaxte.lower.program.across.outside_rows import with_rows_multiplied

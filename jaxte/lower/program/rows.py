@@ -16,12 +16,12 @@ from jaxte.lower.apart.digit_sums import DIGITS
 from jaxte.lower.apart.mirrored import MIRRORED
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.program.across.computed_once import with_shared_products
 from jaxte.lower.program.across.contractions_in_common import with_common_contractions
 from jaxte.lower.program.across.first_hits import without_winners
 from jaxte.lower.program.across.functions_in_common import with_common_functions
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
 from jaxte.lower.program.across.pieces_within import with_pieces_within, with_windows_within
+from jaxte.lower.program.across.products_in_common import with_shared_products
 from jaxte.lower.program.across.segments import with_segments
 from jaxte.lower.recurrences.before_loops import BEFORE
 from jaxte.lower.rewrites.gather_layout import LAID_OUT

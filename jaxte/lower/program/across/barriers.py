@@ -1,13 +1,21 @@
-"""Values that are kept where they are computed: barriers, which keep XLA from fusing a value with each of its readers, and calls in their place where it drops barriers."""
+"""Values that are kept where they are computed: barriers, which keep XLA from fusing a value with each of its readers, and calls in their place where it drops barriers.
+
+Pieces that one other tensor reads, element by element, are put together before that. XLA writes pieces into one array in place, unless a loop over all elements reads
+it: it then makes them part of that loop, where each element asks which piece it is in. That is two to four times the time of writing them and reading them again,
+more if the loop calls ``tanh`` or ``exp``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jaxte.lang import dtypes
+from jaxte.lang.expr import Axis
 from jaxte.lang.operators import COMPARISONS
 from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.data import DynamicUpdate, Updated
 from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number
 from jaxte.lower.arrays.loops import MapOver, Sums
@@ -15,6 +23,7 @@ from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Combined, Convolution, Cumulative, Einsum, ReduceWindow
 from jaxte.lower.arrays.views import Index, Pad, Reshape, Transpose, View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, with_sources
+from jaxte.tensors.tensor import Compute, Tensor
 
 _BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)
 
@@ -77,6 +86,26 @@ def with_calls(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
         return Kept(source.array, "apart") if expensive else source
 
     return with_sources(statements, by_call)
+
+
+def read_by_one(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozenset[Tensor]:
+    """The tensors among those computed in ``order`` that one other reads, at its own axes only, and no caller."""
+    times: Counter[Tensor] = Counter(returned)
+    moved: set[Tensor] = set()
+    for reader in order:
+        if isinstance(reader, Compute):
+            times.update(reader.inputs)
+            moved |= {
+                r.tensor for r in reads_of(reader.body) if not all(isinstance(i, Axis) for i in r.indices)
+            }
+    return frozenset(t for t, n in times.items() if n == 1 and t not in moved and t not in returned)
+
+
+def put_together(statement: AnyStatement) -> AnyStatement:
+    """``statement`` with its value computed before what reads it, if that is an array into which pieces are written."""
+    if isinstance(statement, Statement) and isinstance(statement.source, Updated):
+        return replace(statement, source=Kept(statement.source, "apart"))
+    return statement
 
 
 def keep_padded(statements: list[AnyStatement], lines: Sequence[AnyStatement]) -> None:

@@ -4,6 +4,9 @@ A body names what it uses several times, and the parts of long lines, one after 
 mentions once and the second one twice has a name in the second alone, so that the two terms share nothing in the text, ``h / sqrt((u[1:] - u[:-1]) ** 2)``
 beside ``h / sqrt(d ** 2)``. XLA finds what they share; who reads the text should not have to. So all statements are compared once they are there, each with
 the names that any of them gives.
+
+Rows may be gathered in two modes: a read that a guard keeps in range is clipped, which is the fastest; another read of the same rows, which may leave its tensor,
+gives NaN there. Both are the second one, whichever tensor is lowered first.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from jaxte.lang.graphs import ordered
-from jaxte.lower.arrays.data import Call, Output
+from jaxte.lower.arrays.data import CLIP, FILL, Call, Gather, Output
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Each
-from jaxte.lower.arrays.node import Node, nodes_below, rebuilt, rewritten
+from jaxte.lower.arrays.node import Node, nodes_below, rebuilt, replaced, rewritten
 from jaxte.lower.arrays.views import View
 from jaxte.lower.body.statements import SHORT
 from jaxte.lower.code.vocabulary import (
@@ -53,6 +56,27 @@ def with_equal_values_once(
             found += values.once(part)
         else:
             found.append(values.renamed(part))
+    return found
+
+
+def with_one_gather(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
+    """``statements`` in which clipped rows are read as those are that are gathered in whole."""
+    own = [s.source for s in statements if isinstance(s, Statement) and Gather in s.source.kinds]
+    gathers = [node for node in nodes_below(*own) if isinstance(node, Gather)]
+    filled = {(g.array, g.positions): g for g in gathers if g.mode == FILL}
+    clipped = [g for g in gathers if g.mode == CLIP and (g.array, g.positions) in filled]
+    if not clipped:
+        return list(statements)
+    table: dict[Node, Node] = {g: filled[g.array, g.positions] for g in clipped}
+    made: dict[Node, Name] = {}
+    found: list[AnyStatement] = []
+    for statement in statements:
+        if isinstance(statement, Statement):
+            source = replaced(statement.source, table)
+            statement = replace(statement, source=made.get(source, source))
+            if source in table.values():
+                made.setdefault(source, Name(statement.target, source.shape, source.kind))
+        found.append(statement)
     return found
 
 

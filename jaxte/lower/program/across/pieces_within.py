@@ -4,7 +4,7 @@
     d[i] = g[i] * (1 - x[i] * x[i])
 
 The interior and the edges of ``g`` are pieces, put together before ``d`` reads them: a loop over all of ``d`` in which XLA asks for each element which
-piece it is in takes several times as long (``computed_once.py``). With the definition of ``g`` in its place, the pieces are those of ``d``, and there is no
+piece it is in takes several times as long (``barriers.py``). With the definition of ``g`` in its place, the pieces are those of ``d``, and there is no
 second pass over memory.
 
 Functions of windows are computed within the sums over them, where what is computed for each term of a sum is fused with it.
@@ -32,7 +32,7 @@ from jaxte.lang.rules import applied
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.program.across.computed_once import read_by_one
+from jaxte.lower.program.across.barriers import read_by_one
 from jaxte.lower.program.across.padded_once import padded_in
 from jaxte.lower.rewrites.short_axes import written_out
 from jaxte.lower.rewrites.table import AFTER_PADDING, BEFORE_PADDING, Place

@@ -1,39 +1,27 @@
-"""What several statements have in common is computed, or gathered, once.
+"""Products that several sums have in common are computed once.
 
-**Products of the same arrays**, each sum with a vector of its own: ``dy[i] = sum over j of (h[i, j] * g[j]) * x[i, j]`` and
-``dg[j] = sum over i of h[i, j] * (x[i, j] * s[i])``. The gradients of normalisations read such products as tensors, ``h * g`` and ``x * s``. XLA on the
-CPU writes each of them to memory and sums its product with the other array. With the factors of these tensors in the sums, all of them have ``h * x`` in
-common,
+Each sum has a vector of its own: ``dy[i] = sum over j of (h[i, j] * g[j]) * x[i, j]`` and ``dg[j] = sum over i of h[i, j] * (x[i, j] * s[i])``. The gradients of
+normalisations read such products as tensors, ``h * g`` and ``x * s``. XLA on the CPU writes each of them to memory and sums its product with the other array. With the
+factors of these tensors in the sums, all of them have ``h * x`` in common,
 
     dy = jnp.einsum("ij,j->i", h * x, g),   dg = jnp.sum(h * x * s[:, None], axis=0)
 
 a product of a matrix and a vector along its columns, and one sum along its rows: a seventh less memory is met by a normalisation of a matrix, forward
 and backward. On other platforms, where a sum of three factors is one kernel, it is left as it is.
-
-**Rows that are gathered in two modes**: a read that a guard keeps in range may be clipped, which is the fastest; another read of the same rows, which may
-leave its tensor, gives NaN there. Both are the second one, whichever tensor is lowered first.
-
-**Pieces that one other tensor reads**, element by element, are put together before that. XLA writes pieces into one array in place, unless a loop over all
-elements reads it: it then makes them part of that loop, where each element asks which piece it is in. That is two to four times the time of writing
-them and reading them again, more if the loop calls ``tanh`` or ``exp``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.limits import FEW
-from jaxte.lang.walk import at_positions, depends_on, free_axes, postorder, reads_of, substitute
-from jaxte.lower.arrays.data import CLIP, FILL, Gather, Updated
-from jaxte.lower.arrays.elementwise import Kept, Name
-from jaxte.lower.arrays.node import Node, nodes_below, replaced
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
+from jaxte.lang.walk import at_positions, depends_on, free_axes, postorder, substitute
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
@@ -147,44 +135,3 @@ def _is_whole(read: Read, axes: set[Axis]) -> bool:
     """Whether a read is at every point: at each of ``axes``, and at no other position."""
     own = {i for i in read.indices if isinstance(i, Axis)}
     return len(own) == len(read.indices) and axes <= own
-
-
-def with_one_gather(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
-    """``statements`` in which clipped rows are read as those are that are gathered in whole."""
-    own = [s.source for s in statements if isinstance(s, Statement) and Gather in s.source.kinds]
-    gathers = [node for node in nodes_below(*own) if isinstance(node, Gather)]
-    filled = {(g.array, g.positions): g for g in gathers if g.mode == FILL}
-    clipped = [g for g in gathers if g.mode == CLIP and (g.array, g.positions) in filled]
-    if not clipped:
-        return list(statements)
-    table: dict[Node, Node] = {g: filled[g.array, g.positions] for g in clipped}
-    made: dict[Node, Name] = {}
-    found: list[AnyStatement] = []
-    for statement in statements:
-        if isinstance(statement, Statement):
-            source = replaced(statement.source, table)
-            statement = replace(statement, source=made.get(source, source))
-            if source in table.values():
-                made.setdefault(source, Name(statement.target, source.shape, source.kind))
-        found.append(statement)
-    return found
-
-
-def read_by_one(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozenset[Tensor]:
-    """The tensors among those computed in ``order`` that one other reads, at its own axes only, and no caller."""
-    times: Counter[Tensor] = Counter(returned)
-    moved: set[Tensor] = set()
-    for reader in order:
-        if isinstance(reader, Compute):
-            times.update(reader.inputs)
-            moved |= {
-                r.tensor for r in reads_of(reader.body) if not all(isinstance(i, Axis) for i in r.indices)
-            }
-    return frozenset(t for t, n in times.items() if n == 1 and t not in moved and t not in returned)
-
-
-def put_together(statement: AnyStatement) -> AnyStatement:
-    """``statement`` with its value computed before what reads it, if that is an array into which pieces are written."""
-    if isinstance(statement, Statement) and isinstance(statement.source, Updated):
-        return replace(statement, source=Kept(statement.source, "apart"))
-    return statement
