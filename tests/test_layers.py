@@ -210,7 +210,10 @@ LAYERS = (
     "bridge.tuning",
     "bridge",
     "frontends.text.*",  # patterns and formulas, which the bridge runs
-    "frontends.loops.*",  # functions with loops, likewise
+    "frontends.loops.program",  # functions with loops, likewise
+    "frontends.loops.reading.*",
+    "frontends.loops.equations.*",
+    "frontends.loops.*",
     # JAX functions are traced by jax itself, and run with what the bridge makes of their parts
     "frontends.*",
     "ops.*",

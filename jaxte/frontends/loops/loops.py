@@ -8,13 +8,13 @@ from typing import Any, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from jaxte.bridge.functions.builder_function import BuilderFunction
 from jaxte.bridge.functions.function import FunctionOptions, function
-from jaxte.frontends.loops.frames import Redo
+from jaxte.frontends.loops.equations.tensors import tensors_of
 from jaxte.frontends.loops.program import Program
-from jaxte.frontends.loops.recorder import Recorder
-from jaxte.frontends.loops.source import Written, written
-from jaxte.frontends.loops.statements import Reader
-from jaxte.frontends.loops.tensors import tensors_of
-from jaxte.frontends.loops.values import as_precise
+from jaxte.frontends.loops.reading.frames import Redo
+from jaxte.frontends.loops.reading.recorder import Recorder
+from jaxte.frontends.loops.reading.source import Written, written
+from jaxte.frontends.loops.reading.statements import Reader
+from jaxte.frontends.loops.reading.values import as_precise
 from jaxte.lang import dtypes
 from jaxte.lang.checks import described, typed
 from jaxte.lang.dtypes import promote

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from jaxte.frontends.loops.flows import Flows, Reads
+from jaxte.frontends.loops.equations.flows import Flows, Reads
 from jaxte.frontends.loops.program import Cell, Equation, Program, Stand, Statement, Variable
-from jaxte.frontends.loops.recorder import FOLDS, identity
+from jaxte.frontends.loops.reading.recorder import FOLDS, identity
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, cast, conjunction
 from jaxte.lang.functions import select
 from jaxte.lang.graphs import among, identical

@@ -7,10 +7,10 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxte.frontends.loops.buffers import Buffers, is_meant
-from jaxte.frontends.loops.numpy_rules import is_contiguous, is_in_rows
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
+from jaxte.frontends.loops.reading.buffers import Buffers, is_meant
+from jaxte.frontends.loops.reading.numpy_rules import is_contiguous, is_in_rows
+from jaxte.frontends.loops.reading.values import Allocation, Block, is_number, is_static
 from jaxte.lang.expr import Const, Expr, Read, as_expr
 from jaxte.lang.walk import reads_of
 from jaxte.sets.affine import normal

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from jaxte.frontends.loops.clocks import Search
-from jaxte.frontends.loops.dataflow import Dataflow
-from jaxte.frontends.loops.edges import Clocks, Nest, PointsOf
-from jaxte.frontends.loops.lines import own_lines
+from jaxte.frontends.loops.equations.clocks import Search
+from jaxte.frontends.loops.equations.dataflow import Dataflow
+from jaxte.frontends.loops.equations.edges import Clocks, Nest, PointsOf
+from jaxte.frontends.loops.equations.lines import own_lines
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Reduce
 from jaxte.lang.graphs import circles, reached

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jaxte.frontends.loops.calls import Calls
-from jaxte.frontends.loops.idioms import is_handed_over
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.values import Block
+from jaxte.frontends.loops.reading.calls import Calls
+from jaxte.frontends.loops.reading.idioms import is_handed_over
+from jaxte.frontends.loops.reading.values import Block
 
 
 class Buffers(Calls):

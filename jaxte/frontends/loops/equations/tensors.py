@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from jaxte.algebra.simplify import without_decided
-from jaxte.frontends.loops.additions import joined
-from jaxte.frontends.loops.blocks import elements, is_open, ordered
-from jaxte.frontends.loops.checks import check
-from jaxte.frontends.loops.dataflow import Dataflow
-from jaxte.frontends.loops.edges import Clocks, Nest
-from jaxte.frontends.loops.given import Made, give_gradient
-from jaxte.frontends.loops.lines import with_lines
-from jaxte.frontends.loops.nests import Nesting
+from jaxte.frontends.loops.equations.blocks import elements, is_open, ordered
+from jaxte.frontends.loops.equations.checks import check
+from jaxte.frontends.loops.equations.dataflow import Dataflow
+from jaxte.frontends.loops.equations.edges import Clocks, Nest
+from jaxte.frontends.loops.equations.given import Made, give_gradient
+from jaxte.frontends.loops.equations.lines import with_lines
+from jaxte.frontends.loops.equations.nests import Nesting
+from jaxte.frontends.loops.equations.rotated import Row, rotated, with_firsts_inside
+from jaxte.frontends.loops.equations.states import Kept, Timed, extents, with_starts
+from jaxte.frontends.loops.equations.widened import widened
 from jaxte.frontends.loops.program import Equation, Program, Stand
-from jaxte.frontends.loops.rotated import Row, rotated, with_firsts_inside
-from jaxte.frontends.loops.states import Kept, Timed, extents, with_starts
-from jaxte.frontends.loops.widened import widened
+from jaxte.frontends.loops.reading.additions import joined
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, as_expr, cast
 from jaxte.lang.functions import select

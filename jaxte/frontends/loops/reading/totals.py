@@ -7,9 +7,9 @@ from functools import reduce
 from operator import mul
 from typing import Any
 
-from jaxte.frontends.loops.arrays import MADE, Arrays, block_of, diagonal, reshaped
-from jaxte.frontends.loops.numpy_rules import refuse_truths, viewed
-from jaxte.frontends.loops.values import Block, element_of, place_of, product
+from jaxte.frontends.loops.reading.arrays import MADE, Arrays, block_of, diagonal, reshaped
+from jaxte.frontends.loops.reading.numpy_rules import refuse_truths, viewed
+from jaxte.frontends.loops.reading.values import Block, element_of, place_of, product
 from jaxte.lang import dtypes, functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, as_expr

@@ -10,13 +10,13 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from jaxte.frontends.loops.additions import Additions
-from jaxte.frontends.loops.buffers import is_meant
-from jaxte.frontends.loops.expressions import BINARY
-from jaxte.frontends.loops.frames import truth
-from jaxte.frontends.loops.numpy_rules import check_in_place, first_of
 from jaxte.frontends.loops.program import Statement, Variable
-from jaxte.frontends.loops.values import Block
+from jaxte.frontends.loops.reading.additions import Additions
+from jaxte.frontends.loops.reading.buffers import is_meant
+from jaxte.frontends.loops.reading.expressions import BINARY
+from jaxte.frontends.loops.reading.frames import truth
+from jaxte.frontends.loops.reading.numpy_rules import check_in_place, first_of
+from jaxte.frontends.loops.reading.values import Block
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, Read, as_expr

@@ -13,7 +13,7 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from jaxte.frontends.loops.values import Block, broadcast, element_of, is_one
+from jaxte.frontends.loops.reading.values import Block, broadcast, element_of, is_one
 from jaxte.lang import dtypes, functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, Read, as_expr

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from jaxte.frontends.loops.assignments import Assignments, extent_of
-from jaxte.frontends.loops.expressions import BINARY
-from jaxte.frontends.loops.frames import Redo
-from jaxte.frontends.loops.numpy_rules import check_in_place, computed, elementwise, first_of
 from jaxte.frontends.loops.program import Program, Statement, Variable
-from jaxte.frontends.loops.recorder import FOLDS, identity
-from jaxte.frontends.loops.values import Block, as_precise, is_number
+from jaxte.frontends.loops.reading.assignments import Assignments, extent_of
+from jaxte.frontends.loops.reading.expressions import BINARY
+from jaxte.frontends.loops.reading.frames import Redo
+from jaxte.frontends.loops.reading.numpy_rules import check_in_place, computed, elementwise, first_of
+from jaxte.frontends.loops.reading.recorder import FOLDS, identity
+from jaxte.frontends.loops.reading.values import Block, as_precise, is_number
 from jaxte.lang.dtypes import promote, sum_dtype
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, Read, as_expr

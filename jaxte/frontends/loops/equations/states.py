@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxte.frontends.loops.edges import Clocks
+from jaxte.frontends.loops.equations.edges import Clocks
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call, cast, conjunction
 from jaxte.lang.functions import select

@@ -7,11 +7,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jaxte.frontends.loops.calls import Calls
-from jaxte.frontends.loops.names import Names
-from jaxte.frontends.loops.numpy_rules import is_in_rows
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.values import Allocation, Block, as_precise, element_of, fitted, is_number
+from jaxte.frontends.loops.reading.calls import Calls
+from jaxte.frontends.loops.reading.names import Names
+from jaxte.frontends.loops.reading.numpy_rules import is_in_rows
+from jaxte.frontends.loops.reading.values import Allocation, Block, as_precise, element_of, fitted, is_number
 from jaxte.lang.errors import ShapeError
 from jaxte.lang.expr import Const, Expr, Read, as_expr
 from jaxte.lang.walk import free_axes, reads_of

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.choices import Choices
-from jaxte.frontends.loops.frames import Redo
-from jaxte.frontends.loops.idioms import (
+from jaxte.frontends.loops.program import Unbounded, Variable
+from jaxte.frontends.loops.reading.choices import Choices
+from jaxte.frontends.loops.reading.frames import Redo
+from jaxte.frontends.loops.reading.idioms import (
     assignment,
     counters_of,
     jumps_in,
@@ -20,8 +21,7 @@ from jaxte.frontends.loops.idioms import (
     unless,
     without_jumps,
 )
-from jaxte.frontends.loops.program import Unbounded, Variable
-from jaxte.frontends.loops.values import Block, is_static
+from jaxte.frontends.loops.reading.values import Block, is_static
 from jaxte.lang import functions
 from jaxte.lang.expr import Const, Expr, as_expr
 from jaxte.lang.limits import FEW, MOST_PARTS

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from jaxte.derivatives.regions import gradient, region
-from jaxte.frontends.loops.frames import Frame
 from jaxte.frontends.loops.program import Marked, Variable
-from jaxte.frontends.loops.source import Written, with_one_return
-from jaxte.frontends.loops.values import Allocation, Block, element_of
-from jaxte.frontends.loops.whiles import Whiles
+from jaxte.frontends.loops.reading.frames import Frame
+from jaxte.frontends.loops.reading.source import Written, with_one_return
+from jaxte.frontends.loops.reading.values import Allocation, Block, element_of
+from jaxte.frontends.loops.reading.whiles import Whiles
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Expr, Read, as_expr
 from jaxte.tensors.inputs import Placeholder

@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jaxte.frontends.loops.buffers import is_meant
-from jaxte.frontends.loops.expressions import said
-from jaxte.frontends.loops.frames import Frame, truth
-from jaxte.frontends.loops.idioms import exchanges
 from jaxte.frontends.loops.program import Program, Variable
-from jaxte.frontends.loops.recorder import Recorder
-from jaxte.frontends.loops.source import Written
-from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
-from jaxte.frontends.loops.whiles import counted
-from jaxte.frontends.loops.within import Inner, InnerWritten, Regions, inner
+from jaxte.frontends.loops.reading.buffers import is_meant
+from jaxte.frontends.loops.reading.expressions import said
+from jaxte.frontends.loops.reading.frames import Frame, truth
+from jaxte.frontends.loops.reading.idioms import exchanges
+from jaxte.frontends.loops.reading.recorder import Recorder
+from jaxte.frontends.loops.reading.source import Written
+from jaxte.frontends.loops.reading.values import Allocation, Block, is_number, is_static
+from jaxte.frontends.loops.reading.whiles import counted
+from jaxte.frontends.loops.reading.within import Inner, InnerWritten, Regions, inner
 from jaxte.lang.errors import DefinitionError, JaxteError
 from jaxte.lang.expr import Expr
 from jaxte.tensors.tensor import Tensor

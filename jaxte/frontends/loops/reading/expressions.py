@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.frames import Frame, Redo, is_truth, truth
-from jaxte.frontends.loops.numpy_rules import computed, elementwise, viewed
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.recorder import Recorder
-from jaxte.frontends.loops.values import Allocation, Block, is_number, is_static
+from jaxte.frontends.loops.reading.frames import Frame, Redo, is_truth, truth
+from jaxte.frontends.loops.reading.numpy_rules import computed, elementwise, viewed
+from jaxte.frontends.loops.reading.recorder import Recorder
+from jaxte.frontends.loops.reading.values import Allocation, Block, is_number, is_static
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError, JaxteError, nearest
 from jaxte.lang.expr import Const, Expr, Read, as_expr

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.elements import Elements
-from jaxte.frontends.loops.numpy_rules import (
+from jaxte.frontends.loops.reading.elements import Elements
+from jaxte.frontends.loops.reading.numpy_rules import (
     is_contiguous,
     refuse_truths,
     reshaped_strides,
     strides_of,
     viewed,
 )
-from jaxte.frontends.loops.values import Block, check_extents, is_number, is_static, place_of, product
+from jaxte.frontends.loops.reading.values import Block, check_extents, is_number, is_static, place_of, product
 from jaxte.lang import functions
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import Const, Expr, as_expr

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.source import Written
-from jaxte.frontends.loops.values import Block
+from jaxte.frontends.loops.reading.source import Written
+from jaxte.frontends.loops.reading.values import Block
 from jaxte.lang import functions
 from jaxte.lang.expr import Const, Expr, as_expr
 

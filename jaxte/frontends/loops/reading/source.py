@@ -15,7 +15,7 @@ from functools import cached_property
 from types import CellType
 from typing import Any, TypeVar
 
-from jaxte.frontends.loops.idioms import counters_of, located
+from jaxte.frontends.loops.reading.idioms import counters_of, located
 from jaxte.frontends.text.tree import Source, Span
 from jaxte.lang.errors import DefinitionError
 

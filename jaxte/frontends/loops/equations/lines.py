@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.frontends.loops.edges import Clocks, Edge, Lag, Nest
+from jaxte.frontends.loops.equations.edges import Clocks, Edge, Lag, Nest
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, call, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical

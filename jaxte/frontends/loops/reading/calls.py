@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.arrays import Arrays, reshaped
-from jaxte.frontends.loops.expressions import SPEAKS
-from jaxte.frontends.loops.numpy_rules import elementwise, is_in_rows, refuse_truths
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.totals import WHOLE
-from jaxte.frontends.loops.values import (
+from jaxte.frontends.loops.reading.arrays import Arrays, reshaped
+from jaxte.frontends.loops.reading.expressions import SPEAKS
+from jaxte.frontends.loops.reading.numpy_rules import elementwise, is_in_rows, refuse_truths
+from jaxte.frontends.loops.reading.totals import WHOLE
+from jaxte.frontends.loops.reading.values import (
     ALLOCATIONS,
     LIBRARIES,
     PRODUCTS,

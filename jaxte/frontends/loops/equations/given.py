@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.derivatives.regions import give
-from jaxte.frontends.loops.dataflow import Dataflow
+from jaxte.frontends.loops.equations.dataflow import Dataflow
+from jaxte.frontends.loops.equations.states import Timed
 from jaxte.frontends.loops.program import Equation, Marked
-from jaxte.frontends.loops.states import Timed
 from jaxte.lang.expr import Axis, Expr, Read
 from jaxte.lang.functions import select
 from jaxte.lang.walk import substitute

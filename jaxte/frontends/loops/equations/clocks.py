@@ -11,7 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import TypeVar
 
-from jaxte.frontends.loops.edges import Clocks, Edge, Lag, Nest, PointsOf, edges_of
+from jaxte.frontends.loops.equations.edges import Clocks, Edge, Lag, Nest, PointsOf, edges_of
 from jaxte.frontends.loops.program import Counter, Equation
 from jaxte.lang.expr import Axis, Const, Expr, as_expr
 from jaxte.lang.graphs import circles

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from jaxte.frontends.loops.frames import truth
-from jaxte.frontends.loops.idioms import assignment, jumps_in, located, stop_unless
-from jaxte.frontends.loops.ranges import Ranges
-from jaxte.frontends.loops.values import is_static
+from jaxte.frontends.loops.reading.frames import truth
+from jaxte.frontends.loops.reading.idioms import assignment, jumps_in, located, stop_unless
+from jaxte.frontends.loops.reading.ranges import Ranges
+from jaxte.frontends.loops.reading.values import is_static
 from jaxte.lang.expr import Expr
 from jaxte.lang.limits import MOST_PARTS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jaxte.frontends.loops.dataflow import Dataflow
+from jaxte.frontends.loops.equations.dataflow import Dataflow
 from jaxte.frontends.loops.program import Marked, Statement, Variable
 from jaxte.frontends.text.tree import Span
 from jaxte.lang.dtypes import is_inexact

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jaxte.frontends.loops.edges import Clocks, Nest
-from jaxte.frontends.loops.given import Made
+from jaxte.frontends.loops.equations.edges import Clocks, Nest
+from jaxte.frontends.loops.equations.given import Made
+from jaxte.frontends.loops.equations.rotated import Row, rotated
+from jaxte.frontends.loops.equations.states import Timed
 from jaxte.frontends.loops.program import Equation, Stand
-from jaxte.frontends.loops.rotated import Row, rotated
-from jaxte.frontends.loops.states import Timed
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, conjunction
 from jaxte.lang.walk import reads_of, rewrite_reads, substitute
 from jaxte.sets.affine import normal

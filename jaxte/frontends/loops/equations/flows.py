@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 from typing import Any
 
-from jaxte.frontends.loops.choices import overwritten
 from jaxte.frontends.loops.program import Cell, Program, Statement, Variable
+from jaxte.frontends.loops.reading.choices import overwritten
 from jaxte.lang.budget import Exhausted
 from jaxte.lang.errors import DefinitionError
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, as_expr, conjunction

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxte.frontends.loops.expressions import Expressions
-from jaxte.frontends.loops.numpy_rules import is_in_rows, strides_of
 from jaxte.frontends.loops.program import Variable
-from jaxte.frontends.loops.values import Block, is_static
+from jaxte.frontends.loops.reading.expressions import Expressions
+from jaxte.frontends.loops.reading.numpy_rules import is_in_rows, strides_of
+from jaxte.frontends.loops.reading.values import Block, is_static
 from jaxte.lang import dtypes
 from jaxte.lang.checks import counted
 from jaxte.lang.expr import Const, Expr, as_expr
