@@ -21,7 +21,7 @@ from jaxte.lang.limits import LEVELS
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, POWER, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import may_blow_up
 from jaxte.lang.text import text
-from jaxte.lang.walk import fold, postorder, reads_of
+from jaxte.lang.walk import all_of, fold, postorder, reads_of
 from jaxte.sets.intervals import surely_inside
 from jaxte.tensors.structure import Rows
 from jaxte.tensors.tensor import Compute
@@ -42,7 +42,7 @@ class Sign(IntEnum):
 
 def is_finite_by_signs(expr: Expr) -> bool:
     """Whether ``expr`` is finite wherever what it reads is, overflow aside, as far as the signs of roots' operands and of divisors tell."""
-    risky = [n for n in postorder(expr) if isinstance(n, Call) and is_inexact(n.dtype) and may_blow_up(n)]
+    risky = [n for n in all_of(Call, expr) if is_inexact(n.dtype) and may_blow_up(n)]
     return all(map(_is_in_range, risky))
 
 

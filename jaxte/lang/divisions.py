@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from jaxte.lang.expr import Call, Const, Expr
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD, Op
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of
 
 
 @dataclass(frozen=True, slots=True, match_args=False)
@@ -66,5 +66,5 @@ def divisions(*roots: Expr) -> list[Division]:
 
 @lru_cache(maxsize=4096)
 def _divisions(roots: tuple[Expr, ...]) -> tuple[Division, ...]:
-    nodes = [node for node in postorder(*roots) if isinstance(node, Call) and node.op in _KINDS]
+    nodes = [node for node in all_of(Call, *roots) if node.op in _KINDS]
     return tuple([_KINDS[node.op](node, *node.args) for node in nodes])

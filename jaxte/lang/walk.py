@@ -13,6 +13,7 @@ from jaxte.lang.graphs import ordered
 from jaxte.lang.operators import SELECT
 
 T = TypeVar("T")
+Kind = TypeVar("Kind", bound=Expr)
 _reduces = attrgetter("reduces")
 
 
@@ -27,11 +28,16 @@ def _below(root: Expr) -> tuple[Expr, ...]:
     return tuple(_postorder_below((root,), {}))
 
 
+def all_of(kind: type[Kind], *roots: Expr) -> list[Kind]:
+    """The nodes of one kind below ``roots``, each once, children before parents."""
+    return [node for node in postorder(*roots) if isinstance(node, kind)]
+
+
 def reductions(*roots: Expr) -> list[Reduce]:
     """The reductions below ``roots``, children before parents; what has none, as most bodies, is not walked."""
     if not any(map(_reduces, roots)):
         return []
-    return [node for node in postorder(*roots) if isinstance(node, Reduce)]
+    return all_of(Reduce, *roots)
 
 
 def nodes_outside(root: Expr, inner: tuple[type[Expr], ...]) -> list[Expr]:
@@ -188,7 +194,7 @@ def reads_of(*roots: Expr) -> list[Read]:
     """The distinct reads below ``roots``, in order of appearance."""
     if len(roots) == 1:
         return list(_reads_below(roots[0]))
-    return [node for node in postorder(*roots) if isinstance(node, Read)]
+    return all_of(Read, *roots)
 
 
 @lru_cache(maxsize=2048)

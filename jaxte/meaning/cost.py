@@ -19,7 +19,7 @@ from jaxte.lang.errors import ArgumentError, ShapeError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Reduce, Var, as_expr, conjuncts
 from jaxte.lang.graphs import reached
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import all_of, postorder, reads_of, reductions, substitute
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import difference
 from jaxte.tensors.recurrences.node import definitions_in
@@ -119,7 +119,7 @@ class _Extents:
 
     def check_known(self, shapes: Iterable[Expr]) -> None:
         """That each size that is given is one of ``shapes``."""
-        known = sorted({n.name for e in dict.fromkeys(shapes) for n in postorder(e) if isinstance(n, Var)})
+        known = sorted({n.name for e in dict.fromkeys(shapes) for n in all_of(Var, e)})
         for name in self._sizes:
             if name not in known:
                 has = f"; their sizes are {', '.join(known)}" if known else ", whose sizes are all numbers"
@@ -139,7 +139,7 @@ class _Extents:
         }
         form = linear(substitute(extent, own))
         for atom in form.terms:
-            unknown = [node.name for node in postorder(atom) if isinstance(node, Var)]
+            unknown = [node.name for node in all_of(Var, atom)]
             if unknown:
                 raise ShapeError(
                     f"cost of {name}: axis {axis.name} has `{text(axis.extent)}` points, and the size {unknown[0]} is "
@@ -171,14 +171,11 @@ def _cost_of(tensor: Compute, extents: _Extents) -> Cost:
     elements = extents.of(tensor.axes, tensor.name)
     # What one evaluation of each reduction takes; inner reductions come before outer ones.
     known: dict[Reduce, Cost] = {}
-    for node in postorder(tensor.body):
-        if isinstance(node, Reduce):
-            points = extents.of(node.axes, tensor.name)
-            inner = _scope(node.children, known)
-            combining = _scope(node.reducer.results, {}).multiplications
-            known[node] = Cost(
-                points * max(inner.iterations, 1), points * (inner.multiplications + combining)
-            )
+    for node in reductions(tensor.body):
+        points = extents.of(node.axes, tensor.name)
+        inner = _scope(node.children, known)
+        combining = _scope(node.reducer.results, {}).multiplications
+        known[node] = Cost(points * max(inner.iterations, 1), points * (inner.multiplications + combining))
     # A sum at positions that are data meets each of its points once, for all the elements that they may go to.
     fewer = {
         n: max(1, extents.of(told, tensor.name)) for n in known if (told := told_by_data(n, tensor.axes))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from jaxte.lang.checks import counted, described
 from jaxte.lang.errors import FeedError
 from jaxte.lang.expr import Expr, Var
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of
 from jaxte.meaning.feeds import bind_sizes, size_value
 from jaxte.tensors.facts import Finite, Permutation, Sorted, SymmetricAdjacency, Unique, Within
 from jaxte.tensors.tensor import Tensor
@@ -56,7 +56,7 @@ def _with_sizes(fact: Any, arrays: Mapping[Tensor, np.ndarray]) -> Any:
     if not (isinstance(fact, Within) and isinstance(fact.stop, Expr)):
         return fact
     sizes = bind_sizes(arrays)
-    known = all(node in sizes for node in postorder(fact.stop) if isinstance(node, Var))
+    known = all(node in sizes for node in all_of(Var, fact.stop))
     return Within(size_value(fact.stop, sizes)) if known else fact
 
 

@@ -5,7 +5,7 @@ Which symbolic sizes the extents of arrays tell, and how: ``n`` by an axis of ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.functions import TABLE
 from jaxte.lang.graphs import among
 from jaxte.lang.text import text
-from jaxte.lang.walk import fold, postorder
+from jaxte.lang.walk import all_of, fold, postorder
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.linear import Linear
 from jaxte.tensors.inputs import Placeholder
@@ -195,7 +195,7 @@ def told_sizes(shapes: Iterable[Shape]) -> list[Told]:
 
 def _solved(extent: Expr, known: dict[Expr, Told]) -> tuple[Var, int, Linear] | None:
     """The one size that is not known in ``extent``, its factor and what is added to it; None where it is no such form."""
-    unknown = [n for n in postorder(extent) if isinstance(n, Var) and n not in known]
+    unknown = [n for n in all_of(Var, extent) if n not in known]
     if len(unknown) != 1:
         return None
     try:
@@ -209,7 +209,6 @@ def _solved(extent: Expr, known: dict[Expr, Told]) -> tuple[Var, int, Linear] | 
     return size, factor, rest
 
 
-def sizes_in(extents: Sequence[Extent]) -> Iterator[Var]:
+def sizes_in(extents: Sequence[Extent]) -> list[Var]:
     """The sizes that ``extents`` are made of."""
-    exprs = [extent for extent in extents if isinstance(extent, Expr) and not isinstance(extent, Const)]
-    return (node for node in postorder(*exprs) if isinstance(node, Var)) if exprs else iter(())
+    return all_of(Var, *(e for e in extents if isinstance(e, Expr) and not isinstance(e, Const)))

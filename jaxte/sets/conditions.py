@@ -9,7 +9,7 @@ from typing import NamedTuple
 from jaxte.lang import operators as ops
 from jaxte.lang.divisions import Remainder, division
 from jaxte.lang.expr import Axis, Call, Const, Expr, Var, call
-from jaxte.lang.walk import postorder, rewrite
+from jaxte.lang.walk import all_of, rewrite
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.domain import IntegerSet, Range
 from jaxte.sets.index_forms import AFFINE_COMPARISONS, is_index, nonnegative_forms
@@ -66,7 +66,7 @@ def tidy(condition: Expr) -> Expr:
         forms = nonnegative_forms(node)
         return _tidy_comparison(forms[0], node.op is ops.EQUAL) if forms else node
 
-    compared = [n for n in postorder(condition) if isinstance(n, Call) and n.op.name in AFFINE_COMPARISONS]
+    compared = [n for n in all_of(Call, condition) if n.op.name in AFFINE_COMPARISONS]
     if not compared:
         return condition
     return rule(condition) if compared[0] is condition else rewrite(condition, rule)

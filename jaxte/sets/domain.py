@@ -17,7 +17,7 @@ from jaxte.lang.graphs import among, place_of
 from jaxte.lang.limits import CASES
 from jaxte.lang.operators import OR
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder, substitute
+from jaxte.lang.walk import all_of, substitute
 from jaxte.sets.differences import Differences, differences
 from jaxte.sets.isl_text import (
     FULL_TEXT,
@@ -275,4 +275,4 @@ def sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
 
 @lru_cache(maxsize=4096)
 def _sizes_below(expr: Expr) -> tuple[Var, ...]:
-    return tuple([node for node in postorder(expr) if isinstance(node, Var)])
+    return tuple(all_of(Var, expr))

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Var, as_expr, call
 from jaxte.lang.operators import EQUAL, MAXIMUM, MINIMUM, MULTIPLY, Op
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.walk import all_of, postorder, reads_of
 from jaxte.sets.affine import floor_divide, from_linear, linear, mod, normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import written_size
@@ -84,7 +84,7 @@ def interval(form: Linear, bounds: Bounds) -> tuple[int, int] | None:
 
 def reach(form: Linear) -> tuple[int, int] | None:
     """Least and greatest value over the ranges of the axes; None where they are no numbers."""
-    return interval(form, axis_bounds(n for n in postorder(*form.terms) if isinstance(n, Axis)))
+    return interval(form, axis_bounds(n for n in all_of(Axis, *form.terms)))
 
 
 def _end(form: Linear, largest: bool, bounds: _Box | None) -> Linear | None:
@@ -197,7 +197,7 @@ def _holds(condition: Expr) -> bool:
     """isl's answer; the sizes are the variables of the set."""
     if not is_decidable(condition):
         return False
-    sizes = list(dict.fromkeys(n for n in postorder(condition) if isinstance(n, Var)))
+    sizes = list(dict.fromkeys(n for n in all_of(Var, condition)))
     return IntegerSet(sizes, [s >= s.least for s in sizes], {}).implies(condition)
 
 
@@ -247,7 +247,7 @@ def dims_of(expr: Expr) -> list[Axis]:
 
 @lru_cache(maxsize=4096)
 def _dims_below(expr: Expr) -> tuple[Axis, ...]:
-    return tuple([node for node in postorder(expr) if isinstance(node, Axis)])
+    return tuple(all_of(Axis, expr))
 
 
 def decide(op: Op, left: Expr, right: Expr) -> bool | None:

@@ -15,7 +15,7 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, Scalar, Symbol, Var, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.scalars.rows import CALL
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import postorder, reductions
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import limit_of
 from jaxte.sets.index_forms import nonnegative_forms
@@ -193,7 +193,7 @@ class Writer:
 
 def reduction_axes(body: Expr) -> list[Axis]:
     """Every axis that is reduced over in ``body``, outer reductions first."""
-    found = [node.axes for node in postorder(body) if isinstance(node, Reduce)]
+    found = [node.axes for node in reductions(body)]
     return list(dict.fromkeys(axis for axes in reversed(found) for axis in axes))
 
 

@@ -19,7 +19,7 @@ from jaxte.lang.expr import TRUE, ZERO, Axis, Const, Expr, Reduce, Reducer, Scal
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import AND, NOT_EQUAL
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of
+from jaxte.lang.walk import free_axes, reads_of, reductions
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.linear import Linear
 from jaxte.tensors.reducers import arg_reducer, builtin_reducer
@@ -108,14 +108,13 @@ def make_reduce(reducer: Reducer, exprs: Sequence[Expr], axis: Any, where: Any =
         )
     for own in axes:
         condition = call(AND, own.condition, condition)
-    for node in postorder(*exprs, condition):
-        if isinstance(node, Reduce):
-            for own in node.axes:
-                if among(own, axes):
-                    raise DefinitionError(
-                        f"{reducer.label} over {own.name}: `{text(node)}` inside reduces over the same axis already; "
-                        "make a new te.reduce_axis for each reduction"
-                    )
+    for node in reductions(*exprs, condition):
+        for own in node.axes:
+            if among(own, axes):
+                raise DefinitionError(
+                    f"{reducer.label} over {own.name}: `{text(node)}` inside reduces over the same axis already; "
+                    "make a new te.reduce_axis for each reduction"
+                )
     return tuple(Reduce(reducer, exprs, axes, condition, n) for n in range(reducer.arity))
 
 

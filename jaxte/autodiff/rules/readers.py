@@ -12,7 +12,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Expr, Read, Reduce, as_expr, call, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import DIVIDE, EQUAL, MULTIPLY, NEGATIVE, NONZERO
-from jaxte.lang.walk import conditions_in, postorder, reads_of, reductions, substitute
+from jaxte.lang.walk import all_of, conditions_in, postorder, reads_of, reductions, substitute
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import known
@@ -32,7 +32,7 @@ def free_of_guards(reader: Compute, tensor: Tensor) -> Compute:
     ``select(g != 0, g * w, 0)`` is ``g * w`` in all that concerns ``g``: it is linear in it, and its slope is ``w`` also where ``g`` is zero. So it is
     for a part of the product that is a tensor of its own, ``select(g != 0, s * w, 0)`` with ``s = g * v``, which is told by what it reads.
     """
-    tests = [n for n in postorder(reader.body) if isinstance(n, Call) and n.op is NONZERO]
+    tests = [n for n in all_of(Call, reader.body) if n.op is NONZERO]
     about = {n: TRUE for n in tests if any(_depends_on(tensor, read.tensor) for read in reads_of(n))}
     return _written(reader, substitute(reader.body, about))
 

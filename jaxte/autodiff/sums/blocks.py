@@ -18,7 +18,7 @@ from jaxte.lang.errors import DifferentiationError, DtypeError
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr, call, cast, conjunction
 from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import EQUAL
-from jaxte.lang.walk import postorder, reads_of, substitute
+from jaxte.lang.walk import all_of, reads_of, substitute
 from jaxte.meaning.cost import own_points
 from jaxte.sets.intervals import known
 from jaxte.tensors.copies import Extended, piecewise_indices, with_copies
@@ -238,7 +238,7 @@ def target_axes(output: Compute, input: Tensor, prefix: Sequence[Axis]) -> tuple
 
 
 def _index_name(index: Expr, position: int) -> str:
-    axes = [node.name for node in postorder(index) if isinstance(node, Axis)]
+    axes = [node.name for node in all_of(Axis, index)]
     return axes[0] if axes else f"i{position}"
 
 

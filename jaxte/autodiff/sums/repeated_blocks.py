@@ -17,7 +17,7 @@ from jaxte.autodiff.terms.shared import Shared, shared_part
 from jaxte.autodiff.terms.support import LatticeSum
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.graphs import among, place_of
-from jaxte.lang.walk import fold, postorder
+from jaxte.lang.walk import all_of, fold, postorder
 from jaxte.tensors.structure import Structure, structure_of, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -135,7 +135,7 @@ def _block_of(found: Tensor | None, output: Compute, input: Tensor, head: Tensor
 
 def _is_plain(tensor: Compute) -> bool:
     """Whether nothing is known of the axes in ``tensor`` but numbers or sizes between which they are."""
-    axes = [node for node in postorder(tensor.body) if isinstance(node, Axis)]
+    axes = all_of(Axis, tensor.body)
     stated = any(a.given is not TRUE or a.ends != (None, None) for a in axes)
     return not stated and not any(isinstance(n, Axis) for a in axes for n in postorder(a.lo, a.hi))
 

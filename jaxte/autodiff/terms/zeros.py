@@ -27,7 +27,7 @@ from jaxte.lang.expr import FALSE, Axis, Call, Const, Expr, Read, Reduce, call, 
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import CASES, MOST_LAID_OUT
 from jaxte.lang.operators import ADD, EQUAL, MAXIMUM, MINIMUM, NOT, SELECT
-from jaxte.lang.walk import free_axes, nodes_outside, postorder, reads_of, substitute
+from jaxte.lang.walk import all_of, free_axes, nodes_outside, reads_of, substitute
 from jaxte.sets.conditions import tidy
 from jaxte.sets.digits import Number, at_digits, number_of
 from jaxte.sets.domain import IntegerSet
@@ -58,7 +58,7 @@ def has_many_cases(contribution: Contribution) -> bool:
 def _extrema(index: Expr) -> list[Call]:
     """The minima and maxima of positions that ``index`` consists of, not those at which data are read in it."""
     own = set(nodes_outside(index, (Read,)))
-    held = [n for n in postorder(index) if isinstance(n, Call) and n.op in (MAXIMUM, MINIMUM) and n in own]
+    held = [n for n in all_of(Call, index) if n.op in (MAXIMUM, MINIMUM) and n in own]
     return [n for n in held if not reads_of(n)]
 
 

@@ -23,7 +23,7 @@ from jaxte.lang.expr import Call, Const, Expr, Var, as_expr, call
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import TABLE
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, GREATER_EQUAL, LESS_EQUAL, MAXIMUM, MINIMUM, MOD, Op
-from jaxte.lang.walk import fold, postorder
+from jaxte.lang.walk import all_of, fold
 from jaxte.meaning.feeds import told_sizes
 from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.index_forms import written_size
@@ -128,7 +128,7 @@ def _given(name: str, stated: list[ast.Compare]) -> tuple[Expr, ...]:
 
 
 def _sizes_of_scope(expr: Expr) -> set[Expr]:
-    return {n for n in postorder(expr) if isinstance(n, Var)}
+    return set(all_of(Var, expr))
 
 
 def _condition(relation: ast.Compare, size: Callable[[str], Expr]) -> Expr | None:
@@ -266,7 +266,7 @@ def own_size(extent: Any) -> Extent:
 
 def _extent(extent: Any, known: dict[Any, Expr | None], told: set[Expr]) -> Extent:
     expr = None if isinstance(extent, int) else known[extent]
-    if expr is None or not all(n in told for n in postorder(expr) if isinstance(n, Var)):
+    if expr is None or not all(n in told for n in all_of(Var, expr)):
         return own_size(extent)
     return as_extent(expr)
 

@@ -20,7 +20,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, cast
 from jaxte.lang.functions import select
 from jaxte.lang.limits import FEW_POSITIONS, LONGEST_UNROLLED, MOST_DIAGONALS, VECTOR
 from jaxte.lang.operators import COMPARISONS, SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lang.walk import all_of, depends_on, free_axes, postorder, reads_of
 from jaxte.lower.cost.general import general_work
 from jaxte.lower.cost.paces import Paces
 from jaxte.lower.cost.platform import Platform
@@ -144,7 +144,7 @@ def seconds_in_steps(node: Reduce, facts: Platform) -> float:
 def _computed(node: Reduce, paces: Paces) -> float:
     """The time that it takes to compute what is reduced, at all points."""
     points = prod(_extents([*free_axes(node), *node.axes]))
-    calls = [n for n in postorder(node.exprs[0]) if isinstance(n, Call) and not n.weak and _is_whole(n, node)]
+    calls = [n for n in all_of(Call, node.exprs[0]) if not n.weak and _is_whole(n, node)]
     dear = sum(map(is_expensive, calls))
     return points * ((1 + len(calls) - dear) / paces.cheap + dear / paces.exponential)
 

@@ -12,7 +12,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Const, Expr
 from jaxte.lang.limits import CALLS, MOST_TERMS
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of
 from jaxte.lower.cost.platform import Rates
 from jaxte.sets.intervals import extent_of
 from jaxte.tensors.tensor import Tensor
@@ -80,7 +80,7 @@ def bytes_of(tensor: Tensor) -> int | None:
 
 def expensive_calls(exprs: Sequence[Expr]) -> int:
     """What an element takes, in evaluations of ``exp``: a sine counts as several."""
-    return sum(function_times(n) for n in postorder(*exprs) if isinstance(n, Call) and is_expensive(n))
+    return sum(function_times(n) for n in all_of(Call, *exprs) if is_expensive(n))
 
 
 def is_expensive(node: Expr) -> bool:

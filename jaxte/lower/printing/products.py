@@ -9,7 +9,7 @@ from jaxte.lang.expr import ONE, Call, Const, Expr, Reducer, Scalar, Symbol
 from jaxte.lang.operators import SELECT
 from jaxte.lang.scalars.rows import CALL
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of, postorder
 from jaxte.lower.arrays import products
 from jaxte.lower.arrays.elementwise import Typed, number
 from jaxte.lower.printing.writer import Rules, Writer, Written, call, dtype_text, number_text, tuple_text
@@ -46,7 +46,7 @@ def needed_values(reducer: Reducer, position: int, carried: Sequence[Symbol]) ->
     """
     found = [position]
     for value in found:
-        symbols = {node for node in postorder(reducer.results[value]) if isinstance(node, Symbol)}
+        symbols = set(all_of(Symbol, reducer.results[value]))
         found += [n for n, symbol in enumerate(carried) if symbol in symbols and n not in found]
     return found
 

@@ -16,7 +16,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Scalar, Var
 from jaxte.lang.scalars.rows import CALL, SIGN
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.text import text as shown
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of, postorder
 from jaxte.lower.arrays import elementwise
 from jaxte.lower.arrays.node import Node, extents_in, nodes_below
 from jaxte.sets.index_forms import written_size
@@ -133,9 +133,7 @@ class Writer:
         for below in nodes_below(node):
             if isinstance(below, elementwise.Name):
                 found.add(below.identifier)
-            found |= {
-                self._size_name(n) for e in extents_in(below) for n in postorder(e) if isinstance(n, Var)
-            }
+            found |= {self._size_name(n) for e in extents_in(below) for n in all_of(Var, e)}
         return found
 
 

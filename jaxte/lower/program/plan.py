@@ -16,7 +16,7 @@ from jaxte.lang.expr import Expr, Read, Var
 from jaxte.lang.rules import applied
 from jaxte.lang.scalars.times import taking
 from jaxte.lang.text import definition_text
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of, postorder
 from jaxte.lower.apart.digit_sums import with_sums_over_digits
 from jaxte.lower.apart.graph import with_differences_apart
 from jaxte.lower.apart.mirrored import with_mirrored_sums
@@ -255,7 +255,7 @@ def _sizes_used(order: Sequence[Tensor], given: frozenset[Tensor]) -> set[Expr]:
         for own in definitions_in([] if tensor in given else [tensor]):
             exprs.append(own.body)
             exprs += [e for n in postorder(own.body) for e in _extents_at(n)]
-        found |= {n for n in postorder(*exprs) if isinstance(n, Var)}
+        found |= set(all_of(Var, *exprs))
     return found
 
 

@@ -15,7 +15,7 @@ from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, Reduce, conjuncts
 from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD, NEGATIVE, SUBTRACT
 from jaxte.lang.text import text
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions
 from jaxte.meaning.cost import told_by_data
 from jaxte.meaning.points import share
 from jaxte.sets.affine import from_linear, linear
@@ -40,16 +40,15 @@ def cause_and_remedy(tensor: Compute) -> tuple[str, str]:
     """The condition or the read by which most points of ``tensor`` do not count, and what to write in its place."""
     found = [
         (_left(condition, node, tensor.axes), condition, node)
-        for node in postorder(tensor.body)
-        if isinstance(node, Reduce)
+        for node in reductions(tensor.body)
         for condition in conjuncts(node.where)
         if reads_of(condition) or len(free_axes(condition)) > 1
     ]
     if found:
         _, condition, owner = min(found, key=lambda own: round(log2(own[0])))  # the first of about equal ones
         return f"where {text(condition)}", _remedy(condition, owner.axes)
-    for node in postorder(tensor.body):
-        if isinstance(node, Read) and any(map(_is_piecewise, node.indices)):
+    for node in reads_of(tensor.body):
+        if any(map(_is_piecewise, node.indices)):
             own = f"a tensor of its own for what is read at {_piecewise(node)}, and a read of that at plain axes"
             return text(node), own
     return "", ""

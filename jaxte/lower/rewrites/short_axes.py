@@ -23,7 +23,16 @@ from jaxte.lang.expr import ONE, TRUE, ZERO, Axis, Call, Const, Expr, Read, Redu
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import FEW
 from jaxte.lang.operators import COMPARISONS, EQUAL, SELECT
-from jaxte.lang.walk import depends_on, free_axes, nodes_outside, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import (
+    all_of,
+    depends_on,
+    free_axes,
+    nodes_outside,
+    postorder,
+    reads_of,
+    rewrite,
+    substitute,
+)
 from jaxte.lower.arrays.products import OPS
 from jaxte.lower.cost.general import is_contraction
 from jaxte.sets.index_forms import is_index
@@ -159,7 +168,7 @@ def asks_rounded(expr: Expr) -> bool:
     Another part of a gradient may ask the same in a loop. The two have to agree where what is compared is nearly equal, as a product of a row with
     itself and its norms: what flows back to both cancels there.
     """
-    asked = [n for n in postorder(expr) if isinstance(n, Call) and n.op in COMPARISONS]
+    asked = [n for n in all_of(Call, expr) if n.op in COMPARISONS]
     return not all(has_same_bits(a) for n in asked for a in n.args if is_inexact(a.dtype))
 
 

@@ -21,7 +21,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import HALVED, MOST_TERMS
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import postorder, reads_data, reads_of
+from jaxte.lang.walk import all_of, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
 from jaxte.lower.arrays.views import ALL, Index, Range, Reshape, Step
 from jaxte.lower.body.assignment import Assignment
@@ -59,7 +59,7 @@ def interleaved_value(
 
 def is_interleaved(root: Expr, scope: Scope) -> bool:
     """Whether some part of ``root`` is a choice among all remainders of dimensions."""
-    choices = (n for n in postorder(root) if isinstance(n, Call) and n.op is SELECT)
+    choices = (n for n in all_of(Call, root) if n.op is SELECT)
     return any(True for node in choices for _ in _remainders(node, scope))
 
 

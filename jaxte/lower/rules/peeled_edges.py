@@ -23,7 +23,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call, Expr, Read
 from jaxte.lang.limits import LARGE_RESULT, MOST_WRITTEN
 from jaxte.lang.operators import FLOOR_DIVIDE, MAXIMUM, MINIMUM, MOD
-from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of
+from jaxte.lang.walk import all_of, free_axes, postorder, reads_data, reads_of
 from jaxte.lower.arrays.data import Updated
 from jaxte.lower.arrays.elementwise import Full, Number
 from jaxte.lower.arrays.node import Node
@@ -203,7 +203,7 @@ def _branches(root: Expr) -> bool:
 
 @lru_cache(maxsize=1024)
 def _branches_itself(root: Expr) -> bool:
-    called = [n for n in postorder(root) if isinstance(n, Call) and n.op.name in _CALLED]
+    called = [n for n in all_of(Call, root) if n.op.name in _CALLED]
     numbers = (read.tensor for read in reads_of(root) if not free_axes(read))
     return bool(called) or any(not _is_head(tensor) for tensor in numbers)
 

@@ -19,7 +19,7 @@ from jaxte.lang.expr import ONE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import MOST_PARTS, NESTED
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.walk import all_of, reads_of
 from jaxte.lower.arrays.elementwise import Literal, Number, Typed
 from jaxte.lower.arrays.elementwise import Numbers as Rows
 from jaxte.lower.arrays.views import Pad, Spread
@@ -245,7 +245,7 @@ def literal_of(tensor: Compute) -> Literal | None:
 
 def _is_choice(body: Expr) -> bool:
     """Whether ``body`` chooses, and computes nothing that would be rounded."""
-    calls = [node for node in postorder(body) if isinstance(node, Call)]
+    calls = all_of(Call, body)
     rounded = [n for n in calls if dtypes.is_inexact(n.dtype) and n.op not in (SELECT, NEGATIVE)]
     return not rounded and any(n.op is SELECT for n in calls)
 

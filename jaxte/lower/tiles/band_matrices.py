@@ -23,7 +23,7 @@ from jaxte.algebra.sums import signed_terms
 from jaxte.lang.expr import ZERO, Axis, Const, Expr, Read, Reduce, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import Members, among, identical, place_of
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import depends_on, free_axes, reads_of, reductions, rewrite, substitute
 from jaxte.lower.forms.band.recognise import recognise_band
 from jaxte.lower.forms.band.spec import DIAGONAL, ROW, SCORES, BandSpec, Part
 from jaxte.lower.forms.band.write_blocks import blocks_of
@@ -209,7 +209,7 @@ class _Matrices:
 def _scores(tensor: Compute) -> _Matrix | None:
     """The matrix of which ``tensor`` is a band, if it is made of a sum of products at the rows and columns of one."""
     axes = [a for a in tensor.axes if known(a.hi) != 1]
-    sums = [n for n in postorder(at_unit_axes(tensor.body, tensor.axes)) if isinstance(n, Reduce)]
+    sums = reductions(at_unit_axes(tensor.body, tensor.axes))
     spec = recognise_band(axes, sums[0]) if len(sums) == 1 else None
     if not isinstance(spec, BandSpec) or spec.kind != SCORES or len(spec.bands) > 1:
         return None

@@ -123,7 +123,7 @@ def _bytes_over(axes: Iterable[Axis], dtype: str) -> int:
 
 def overlaps(tensor: Compute) -> bool:
     """Whether an index mixes a reduced axis with another one, as windows and convolutions do."""
-    nodes = [node for node in postorder(tensor.body) if isinstance(node, Reduce)]
+    nodes = reductions(tensor.body)
     read = ((free_axes(i), node.axes) for node in nodes for r in reads_of(*node.exprs) for i in r.indices)
     return any(len(free) > 1 and any(a in free for a in axes) for free, axes in read)
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jaxte.lang import dtypes
 from jaxte.lang.errors import LoweringError
-from jaxte.lang.expr import Reduce, as_expr
+from jaxte.lang.expr import as_expr
 from jaxte.lang.limits import MOST_TERMS, VECTOR
-from jaxte.lang.walk import free_axes, postorder
+from jaxte.lang.walk import free_axes, reductions
 from jaxte.lower.arrays.data import INTERPRETER, TRITON, Kernel, Loaded
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.code.lines import tensor_name
@@ -133,8 +133,8 @@ def position_bytes(own: Pass) -> int:
     """Bytes of the largest array of one position of a block: a tensor, or what a reduction reduces that is no product of matrices."""
     sizes = [own.largest]
     for tensor in own.blocks.computed:
-        for node in postorder(tensor.body):
-            if isinstance(node, Reduce) and not is_contraction(node):
+        for node in reductions(tensor.body):
+            if not is_contraction(node):
                 over = points({**dict.fromkeys(free_axes(node)), **dict.fromkeys(node.axes)})
                 sizes.append(dtypes.width(node.dtype) * over // own.blocks.size)
     return max(sizes)
@@ -196,8 +196,8 @@ def _why_no_triton(own: Pass) -> str:
             return f"{tensor.name} has an extent of {odd}, and Triton takes powers of two"
         short = [
             a
-            for n in postorder(tensor.body)
-            if isinstance(n, Reduce) and not is_contraction(n)
+            for n in reductions(tensor.body)
+            if not is_contraction(n)
             for a in n.axes
             if points([a]) <= MOST_TERMS
         ]

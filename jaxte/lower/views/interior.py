@@ -16,7 +16,7 @@ from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import HALVED, MOST_PARTS
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import free_axes, postorder
+from jaxte.lang.walk import all_of, free_axes
 from jaxte.lower.views.affine import ends_inside
 from jaxte.lower.views.condition_box import box_of, split_conditions
 from jaxte.lower.views.scope import Scope
@@ -129,8 +129,8 @@ def _run_around(values: np.ndarray, changes: np.ndarray, every: int, beside: int
 
 def _of_conditions(root: Expr, scope: Scope) -> Iterator[Interval]:
     """Where each condition on one axis holds, if that is most of it, or fails."""
-    for node in postorder(root):
-        if isinstance(node, Call) and node.op is SELECT:
+    for node in all_of(Call, root):
+        if node.op is SELECT:
             for part in split_conditions(node.args[0], scope) or ():
                 box = box_of(part, scope)
                 if box is None or box.step != 1:

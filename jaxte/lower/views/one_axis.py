@@ -33,7 +33,7 @@ from jaxte.lang.expr import ONE, Axis, Call, Const, Expr, Var, as_expr
 from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.limits import LEVELS, MOST_LAID_OUT, NESTED
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder
+from jaxte.lang.walk import all_of, free_axes, postorder
 from jaxte.lower.arrays.views import Pad, Repeat, Reshape, Roll, Step, Tile, Transpose
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.code.vocabulary import View
@@ -249,8 +249,8 @@ def _through_combination(extent: Expr, index: Expr, atom: Expr, depth: int) -> V
 
 def _combination(atom: Expr) -> Linear | None:
     """The innermost affine combination of several dimensions that a quasi-affine atom is made of."""
-    for node in postorder(atom):
-        if isinstance(node, Call) and (division(node) is not None or _is_extremum(node)):
+    for node in all_of(Call, atom):
+        if division(node) is not None or _is_extremum(node):
             form = linear(node.args[0])
             if any(isinstance(a, Call) for a in form.terms):
                 continue

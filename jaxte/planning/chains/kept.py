@@ -23,7 +23,7 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import CASES, PLACES
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lang.walk import free_axes, postorder
+from jaxte.lang.walk import all_of, free_axes, postorder
 from jaxte.planning.asked import Intermediates
 from jaxte.planning.chains.values import Value, merged, needed_parts, value_of, with_states
 from jaxte.sets.intervals import known
@@ -99,8 +99,8 @@ class _Step:
         """What partial derivatives read of what depends on a state."""
         found: dict[Expr, None] = {}
         for tensor in self.tensors:
-            for node in postorder(tensor.body):
-                if isinstance(node, Call) and node in self.moving and is_inexact(node.dtype):
+            for node in all_of(Call, tensor.body):
+                if node in self.moving and is_inexact(node.dtype):
                     found |= dict.fromkeys(n for n in _read_by_partials(node) if n in self.moving)
         return found
 

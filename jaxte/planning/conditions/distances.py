@@ -18,7 +18,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, cast, co
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import AND, GREATER_EQUAL, LESS, SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import depends_on, free_axes, reads_of, reductions, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import halves, positive, prune
 from jaxte.sets.digits import straightened
@@ -147,8 +147,8 @@ def _over_distances(tensor: Compute, readers: Sequence[Compute]) -> Near | None:
 def _multiplies(tensor: Compute, pair: Pair) -> bool:
     """Whether it holds a product of matrices: a sum over products of what depends on one axis of ``pair`` alone with what depends on the other."""
     first, second = (tensor.axes[n] for n in pair)
-    for node in postorder(tensor.body):
-        if isinstance(node, Reduce) and node.is_sum:
+    for node in reductions(tensor.body):
+        if node.is_sum:
             own = [f.expr for f in product_of(node.exprs[0]).factors if depends_on(f.expr, node.axes)]
             sides = {(depends_on(e, (first,)), depends_on(e, (second,))) for e in own}
             if {(True, False), (False, True)} <= sides and (True, True) not in sides:

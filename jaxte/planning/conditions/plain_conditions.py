@@ -23,7 +23,7 @@ from jaxte.lang.divisions import Remainder, division, divisions
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.limits import POSITIONS
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MAXIMUM, MINIMUM, MOD, NOT, NOT_EQUAL, SELECT, Op
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import all_of, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import narrowed, positive, tidy
 from jaxte.sets.index_forms import is_index, nonnegative_forms
@@ -41,8 +41,8 @@ def with_plain_conditions(body: Expr) -> Expr:
             return node
         return _plain(_undivided(node)) if _has_quotients(node) else _leading(node)
 
-    for node in postorder(body):
-        if isinstance(node, Call) and node.op in COMPARISONS:
+    for node in all_of(Call, body):
+        if node.op in COMPARISONS:
             return rewrite(body, rule)
     return body
 

@@ -21,7 +21,7 @@ from jaxte.algebra.sums import Signed, added, signed_terms
 from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, NOT, SELECT, SUBTRACT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, rewrite, substitute
 from jaxte.planning.conditions.counted_points import with_tight_axes
 from jaxte.planning.conditions.moving_windows import Term, sum_of, term_of, under, with_windows
 from jaxte.sets.conditions import positive, prune
@@ -125,7 +125,7 @@ def _without_prefixes(body: Expr, prefixes: Mapping[Tensor, Term]) -> Expr:
         return node if new is None or (new.dtype, new.weak) != (node.dtype, node.weak) else new
 
     new = rewrite(body, rule)
-    sums = [n for n in postorder(new) if isinstance(n, Reduce) and n in made]
+    sums = [n for n in reductions(new) if n in made]
     return new if all(map(_has_form, sums)) else body
 
 
@@ -249,7 +249,7 @@ def _dear(order: Sequence[Compute], new: Mapping[Tensor, Expr], sums: Mapping[Te
     for tensor in order:
         if tensor in new:
             old = {*postorder(tensor.body)}
-            found = [n for n in postorder(new[tensor]) if isinstance(n, Reduce) and n not in old]
+            found = [n for n in reductions(new[tensor]) if n not in old]
             own = prod(map(extent, tensor.axes)) * sum(map(_work, found))
             for prefix in {r.tensor for r in reads_of(tensor.body) if r.tensor in sums}:
                 work[prefix] = work.get(prefix, 0) + own

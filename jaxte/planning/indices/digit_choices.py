@@ -18,7 +18,7 @@ from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import place_of
 from jaxte.lang.limits import FEW
 from jaxte.lang.operators import COMPARISONS, EQUAL, SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of
+from jaxte.lang.walk import all_of, depends_on, free_axes, reads_of, reductions
 from jaxte.planning.indices.digits import Digits
 from jaxte.sets.digits import Number, at_digits, whole
 from jaxte.sets.index_forms import linear_or_none, nonnegative_forms
@@ -32,14 +32,10 @@ def by_digit_values(tensor: Compute) -> tuple[Digits, Read] | None:
     or reads no element at another value of the digit."""
     if tensor.override is not None or isinstance(tensor, Digits) or isinstance(tensor.body, Reduce):
         return None
-    sums = [
-        prod(known(a.extent) or FEW + 1 for a in n.axes)
-        for n in postorder(tensor.body)
-        if isinstance(n, Reduce)
-    ]
+    sums = [prod(known(a.extent) or FEW + 1 for a in n.axes) for n in reductions(tensor.body)]
     if any(points > FEW for points in sums):  # each branch would have its own
         return None
-    tests = [n.args[0] for n in postorder(tensor.body) if isinstance(n, Call) and n.op is SELECT]
+    tests = [n.args[0] for n in all_of(Call, tensor.body) if n.op is SELECT]
     tests = [t for t in tests if divisions(t)]
     for axis in tensor.axes if tests else ():
         for number in _numbers(axis, tests):
@@ -81,8 +77,8 @@ def _candidates(axis: Axis, tests: Sequence[Expr]) -> Iterator[int]:
             own = inner.base if isinstance(inner, Quotient) and inner.base is not None else 1
             yield from (own, own * divided.base)
     for test in tests:
-        for node in postorder(test):
-            if isinstance(node, Call) and node.op in COMPARISONS and axis in free_axes(node):
+        for node in all_of(Call, test):
+            if node.op in COMPARISONS and axis in free_axes(node):
                 for form in nonnegative_forms(node):
                     yield abs(form.constant)
                     yield abs(form.constant + 1)

@@ -20,7 +20,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.limits import FEW, FUNCTION, MOST_HELD
 from jaxte.lang.operators import ADD, COMPARISONS, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.walk import free_axes, postorder, reads_data, reads_of, substitute
+from jaxte.lang.walk import all_of, free_axes, postorder, reads_data, reads_of, substitute
 from jaxte.planning.asked import intermediates
 from jaxte.planning.indices.shared_places import computed_always
 from jaxte.sets.intervals import extent, known
@@ -191,8 +191,8 @@ def _weight_of(node: Call, axes: Sequence[Axis]) -> int:
 def _above(root: Expr, node: Expr) -> list[Call]:
     """The operations between ``root`` and ``node``."""
     reached: dict[Expr, None] = {node: None}
-    for n in postorder(root):
-        if isinstance(n, Call) and any(child in reached for child in n.children):
+    for n in all_of(Call, root):
+        if any(child in reached for child in n.children):
             reached[n] = None
     return [n for n in reached if isinstance(n, Call) and n is not node]
 

@@ -24,7 +24,7 @@ from jaxte.lang.divisions import Division, Quotient, division
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import MULTIPLY, SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, reductions, substitute
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent, extent_of
@@ -37,8 +37,8 @@ Repeat = tuple[str, int]  # a quotient or a remainder, and how often each elemen
 def with_repeats_counted(body: Expr) -> Expr:
     """``body`` with its sums over repeated elements as sums over what is repeated."""
     table: dict[Expr, Expr] = {}
-    for node in postorder(body):
-        if isinstance(node, Reduce) and node.is_sum and node.where is TRUE:
+    for node in reductions(body):
+        if node.is_sum and node.where is TRUE:
             counted = _counted(node)
             if counted is not None:
                 table[node] = counted

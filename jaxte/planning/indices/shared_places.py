@@ -21,7 +21,16 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, conju
 from jaxte.lang.graphs import among, reached
 from jaxte.lang.limits import FEW, FUNCTION, LONGEST_UNROLLED, MOST_PARTS
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, reductions, substitute
+from jaxte.lang.walk import (
+    all_of,
+    depends_on,
+    free_axes,
+    postorder,
+    reads_data,
+    reads_of,
+    reductions,
+    substitute,
+)
 from jaxte.planning.indices.lines import on_lines
 from jaxte.planning.terms import Coordinates, Rewriting, Split, coordinates, term_bounds
 from jaxte.sets.index_forms import linear_or_none
@@ -51,7 +60,7 @@ class Place:
 
 def places_in(tensor: Compute) -> Iterator[Place]:
     """The largest functions of elements in the body of ``tensor``, and what they are functions of."""
-    functions = [n for n in postorder(tensor.body) if isinstance(n, Call) and _is_function(n)]
+    functions = [n for n in all_of(Call, tensor.body) if _is_function(n)]
     if functions:  # what one number decides is computed once for each of its values
         lines = [f for n in reductions(tensor.body) for f in on_lines(n)]
         functions = [n for n in functions if not among(n, postorder(*lines))] if lines else functions
@@ -147,7 +156,7 @@ def _at(body: Expr, found: Coordinates, axes: Sequence[Axis]) -> Expr:
 
 def _first_offset(body: Expr, axis: Axis) -> int:
     """What is added to ``axis`` where it is first read by itself; 0 where it never is."""
-    for read in (n for n in postorder(body) if isinstance(n, Read)):
+    for read in (n for n in reads_of(body)):
         for index in read.indices:
             form = linear_or_none(index) if depends_on(index, (axis,)) else None
             if form is not None and form.coefficient(axis) == 1 and len(form.terms) == 1:
@@ -213,7 +222,7 @@ def _may_be(tensor: Compute, kinds: Sequence[type]) -> bool:
         return False
     if tensor.override is not None or tensor.facts or reads_data(tensor.body):
         return False
-    return all(_is_sum_of_few(n) for n in postorder(tensor.body) if isinstance(n, Reduce))
+    return all(_is_sum_of_few(n) for n in reductions(tensor.body))
 
 
 def _is_short(axis: Axis) -> bool:

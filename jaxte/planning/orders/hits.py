@@ -12,7 +12,7 @@ from jaxte.lang import dtypes
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.graphs import reached
 from jaxte.lang.operators import EQUAL, GREATER, GREATER_EQUAL, LESS, NOT, SELECT
-from jaxte.lang.walk import depends_on, postorder, rewrite, substitute
+from jaxte.lang.walk import all_of, depends_on, postorder, rewrite, substitute
 from jaxte.sets.affine import from_linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
@@ -135,7 +135,7 @@ def _has_points(node: Reduce, axes: Sequence[Axis]) -> bool:
 
 def hits_of(node: Reduce, body: Expr, axes: Sequence[Axis]) -> Hits | None:
     """The comparison of ``node``, a sum of ``body``, that says which of its terms count."""
-    found = [n for n in postorder(body, node.where) if isinstance(n, Call) and _compares(n, node.axes)]
+    found = [n for n in all_of(Call, body, node.where) if _compares(n, node.axes)]
     if len(found) != 1:
         return None
     (comparison,) = found

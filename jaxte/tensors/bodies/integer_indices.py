@@ -15,7 +15,7 @@ import numpy as np
 from jaxte.lang import operators as ops
 from jaxte.lang.dtypes import INT32_BITS, is_integer
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr, call
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite
+from jaxte.lang.walk import all_of, free_axes, postorder, reads_of, rewrite
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import known, reach
@@ -130,7 +130,7 @@ def _going_around(read: Read) -> Read:
 
 def _remainder(index: Expr, size: int | None) -> Expr:
     """``t % size`` for an ``index`` that is it at every point, where ``t`` is something that it chooses; else ``index``."""
-    choices = [n for n in postorder(index) if isinstance(n, Call) and n.op is ops.SELECT]
+    choices = [n for n in all_of(Call, index) if n.op is ops.SELECT]
     axes = list(free_axes(index))
     values = values_over(axes, index) if choices and size else None
     if values is None or size is None:

@@ -99,7 +99,7 @@ def extents_of(axes: Sequence[Axis], bodies: Sequence[Expr], padded: bool = Fals
         return {}
     uses = [use for body in bodies for use in uses_of(axes, body, unknown)]
     # Points that where= leaves out count for nothing, and a choice of x[i] or another value is as long as x.
-    masks = {node.where for body in bodies for node in postorder(body) if isinstance(node, Reduce)}
+    masks = {node.where for body in bodies for node in reductions(body)}
     unmasked = [replace(u, conditions=tuple(c for c in u.conditions if c not in masks)) for u in uses]
     whole = [replace(u, conditions=()) for u in uses if isinstance(u.index, OpenAxis)]
     known = _joined(unknown, bodies, uses)

@@ -34,7 +34,7 @@ from jaxte.lang.operators import (
     POWER,
     SELECT,
 )
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
+from jaxte.lang.walk import all_of, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import axis_bounds, known, reach
@@ -70,7 +70,7 @@ def cut(axes: Sequence[Axis], body: Expr) -> Cut | None:
     for axis in dict.fromkeys(axis for free in tests.values() for axis in free):
         own = [test for test, free in tests.items() if identical(list(free), [axis]) and not reads_of(test)]
         ends = axis_bounds([axis]).get(axis)
-        owner = next((n for n in postorder(body) if isinstance(n, Reduce) and among(axis, n.axes)), None)
+        owner = next((n for n in reductions(body) if among(axis, n.axes)), None)
         if not own or ends is None or (owner is None and not among(axis, axes)):
             continue
         runs = _runs(axis, range(ends[0], ends[1] + 1), own)
@@ -86,7 +86,7 @@ def has_choices(index: Expr) -> bool:
 
 
 def _choices(index: Expr) -> list[Call]:
-    return [node for node in postorder(index) if isinstance(node, Call) and node.op is SELECT]
+    return [node for node in all_of(Call, index) if node.op is SELECT]
 
 
 def _tests(body: Expr) -> dict[Expr, None]:

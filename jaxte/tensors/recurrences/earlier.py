@@ -12,7 +12,7 @@ from jaxte.lang.dtypes import is_integer
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, call
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import COMPARISONS, EQUAL, SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, rewrite_reads, substitute
+from jaxte.lang.walk import all_of, free_axes, reads_of, rewrite, rewrite_reads, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none
@@ -102,9 +102,7 @@ def with_lags(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[Stat
     """
     around = {r: Axis(r.tensor.name, 0, _LATEST) for r in reads_of(body) if isinstance(r.tensor, Position)}
     places = [i for r in reads_of(body) if r.tensor in group.numbers for i in r.indices]
-    compared = [
-        n for n in postorder(body) if isinstance(n, Call) and n.op in COMPARISONS and _is_of_positions(n)
-    ]
+    compared = [n for n in all_of(Call, body) if n.op in COMPARISONS and _is_of_positions(n)]
     around |= numbers_within([*places, *compared], group.numbers)
     body = substitute(body, around)
     return substitute(_with_known(body, group, clock, so_far), {a: r for r, a in around.items()})

@@ -12,7 +12,7 @@ from jaxte.lang.errors import ArgumentError, DefinitionError, DtypeError
 from jaxte.lang.expr import Call, Const, Expr, Read, as_expr, call, cast
 from jaxte.lang.operators import MULTIPLY, SELECT
 from jaxte.lang.text import text
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.conditions import is_zero, same_condition
 from jaxte.sets.index_forms import linear_or_none
@@ -55,8 +55,8 @@ class Starts:
         Other reads of the state stand under a condition that leaves these positions out, so that it may begin with anything for them.
         """
         found: dict[Expr, Expr] = {}
-        for node in postorder(body):
-            if isinstance(node, Call) and node.op is SELECT:
+        for node in all_of(Call, body):
+            if node.op is SELECT:
                 test, chosen, other = node.args
                 taken = _multiplied(chosen)
                 if not isinstance(taken, Read) or not isinstance(taken.tensor, State):

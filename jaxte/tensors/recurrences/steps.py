@@ -14,10 +14,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import Axis, Expr, Read, Reduce, as_expr, cast
+from jaxte.lang.expr import Axis, Expr, Read, as_expr, cast
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, reads_of, reductions, rewrite, substitute
 from jaxte.sets.affine import normal
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
@@ -206,8 +206,8 @@ class _Making:
         return self.history[state]
 
     def _check_bounds(self, tensor: Compute, body: Expr) -> None:
-        for node in postorder(body):
-            if isinstance(node, Reduce) and any(self.moves(e) for a in node.axes for e in (a.lo, a.hi)):
+        for node in reductions(body):
+            if any(self.moves(e) for a in node.axes for e in (a.lo, a.hi)):
                 raise DefinitionError(
                     f"{tensor.name}: the range of a sum depends on the position {self.clock.name} of a recurrence; give it a fixed range "
                     "and the condition as where="

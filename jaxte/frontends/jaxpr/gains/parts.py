@@ -25,7 +25,7 @@ from jaxte.frontends.jaxpr.values.positions import positions_in, replaced
 from jaxte.lang import operators as ops
 from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.limits import FEW, FEWER, MANY_OPERATIONS
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of, postorder
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.intervals import reach
 from jaxte.sets.linear import Linear
@@ -96,7 +96,7 @@ def _at(tensor: Compute, indices: Sequence[Expr]) -> Expr:
     """The element of a product at ``indices``, over axes of its own."""
     body = replaced(tensor.body, dict(zip(tensor.axes, indices, strict=True)))
     assert isinstance(body, Reduce)
-    taken = {n.name for i in indices for n in postorder(i) if isinstance(n, Axis)}
+    taken = {n.name for i in indices for n in all_of(Axis, i)}
     own = {a: Axis(_unlike(a.name, taken), 0, a.hi, reduction=True) for a in body.axes}
     return Reduce(body.reducer, [replaced(e, own) for e in body.exprs], list(own.values()), body.where)
 

@@ -21,7 +21,7 @@ from jaxte.lang import operators as ops
 from jaxte.lang.divisions import Remainder, divisions
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, as_expr
 from jaxte.lang.limits import FEW_POSITIONS, MOST_LARGER
-from jaxte.lang.walk import postorder
+from jaxte.lang.walk import all_of, postorder, reads_of
 from jaxte.sets.affine import linear
 
 _SUMS = frozenset(["add", "sub", "add_any"])
@@ -140,7 +140,7 @@ def is_repeat(read: Read) -> bool:
     divided = [d.number for d in found]
     if any(isinstance(d, Remainder) for d in found) or not all(isinstance(a, Axis) for a in divided):
         return False
-    bare = [n for i in read.indices for n in postorder(i) if isinstance(n, Axis)]
+    bare = [n for i in read.indices for n in all_of(Axis, i)]
     return all(sum(a is b for b in bare) == 1 for a in divided)
 
 
@@ -188,5 +188,5 @@ def steepens_itself(left: Expr, right: Expr) -> bool:
     shifted, other = (left, right) if is_shifted(left) else (right, left)
     if is_shifted(other) or not is_shifted(shifted):
         return False
-    reads, own = ([n for n in postorder(e) if isinstance(n, Read)] for e in (shifted, other))
+    reads, own = (reads_of(e) for e in (shifted, other))
     return len(reads) <= 2 and len(own) == 1 and {r.tensor for r in reads} == {own[0].tensor}

@@ -11,7 +11,7 @@ from jaxte.frontends.loops.equations.lines import own_lines
 from jaxte.frontends.loops.program import Equation, Stand
 from jaxte.lang.expr import Reduce
 from jaxte.lang.graphs import circles, reached
-from jaxte.lang.walk import postorder, reads_of
+from jaxte.lang.walk import postorder, reads_of, reductions
 from jaxte.lower.cost.work import points as points_in
 
 Scheduled = tuple[list[list[Equation]], list[Clocks | Nest | None]]
@@ -122,7 +122,7 @@ def _stays_leaner(flow: Dataflow, blocks: Sequence[Sequence[Equation]], more: Co
 
 def _terms(equation: Equation) -> int:
     """How often the elements of ``equation`` evaluate a part of a sum, or themselves."""
-    inner = sum(points_in(node.axes) for node in postorder(equation.body) if isinstance(node, Reduce))
+    inner = sum(points_in(node.axes) for node in reductions(equation.body))
     return elements([equation]) * max(1, inner)
 
 

@@ -22,7 +22,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call,
 from jaxte.lang.functions import logical_not, select
 from jaxte.lang.graphs import among
 from jaxte.lang.operators import SELECT
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute, with_indices
+from jaxte.lang.walk import all_of, free_axes, reads_of, reductions, rewrite, substitute, with_indices
 from jaxte.sets.affine import normal
 from jaxte.sets.conditions import same_condition
 from jaxte.sets.domain import IntegerSet
@@ -101,8 +101,8 @@ def _asks_for_first(row: Row, states: Collection[Tensor]) -> bool:
     if any(normal(r.indices[row.place] - row.clock + 1) is not as_expr(0) for r in reads):
         return False
     plain = rewrite(row.body, lambda node: _without_start(node, row, states))
-    tests = [n.args[0] for n in postorder(plain) if isinstance(n, Call) and n.op is SELECT]
-    tests += [n.where for n in postorder(plain) if isinstance(n, Reduce)]
+    tests = [n.args[0] for n in all_of(Call, plain) if n.op is SELECT]
+    tests += [n.where for n in reductions(plain)]
     return any(row.clock in free_axes(test) for test in tests)
 
 
@@ -168,7 +168,7 @@ def _canonical(body: Expr) -> Expr:
     def rule(node: Expr) -> Expr:
         if not isinstance(node, Reduce):
             return node
-        inner = sum(len(n.axes) for n in postorder(*node.exprs, node.where) if isinstance(n, Reduce))
+        inner = sum(len(n.axes) for n in reductions(*node.exprs, node.where))
         axes = [
             _BOUND.setdefault((inner + n, a.lo, a.hi), Axis(f"r{inner + n}", a.lo, a.hi))
             for n, a in enumerate(node.axes)

@@ -286,7 +286,7 @@ def _at_data(block: Sequence[Equation]) -> str | None:
 
 def _is_wide_test(equation: Equation) -> bool:
     """Whether the value is a truth at positions of several axes, made of what has fewer of them each."""
-    reads = [r for r in postorder(equation.body) if isinstance(r, Read)]
+    reads = reads_of(equation.body)
     return equation.dtype == "bool" and all(len(free_axes(r)) < len(equation.axes) for r in reads)
 
 

@@ -12,7 +12,16 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import FEW, FEW_POSITIONS, MANY_OPERATIONS, WORTH_A_TENSOR
 from jaxte.lang.operators import COMPARISONS, SUBTRACT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, reductions, substitute
+from jaxte.lang.walk import (
+    all_of,
+    depends_on,
+    free_axes,
+    postorder,
+    reads_data,
+    reads_of,
+    reductions,
+    substitute,
+)
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.work import expensive_calls
 from jaxte.lower.program.across.padded_once import (
@@ -132,7 +141,7 @@ def _of_differences_in_common(order: Sequence[Tensor]) -> set[Tensor]:
         if isinstance(tensor, Compute) and isinstance(node, Reduce) and _is_short(node):
             short.append(tensor)
             numbers = {a: Const(n, "int32") for n, a in enumerate((*tensor.axes, *node.axes))}
-            pairs = [e for e in postorder(*node.exprs) if isinstance(e, Call) and _is_of_pairs(e, node)]
+            pairs = [e for e in all_of(Call, *node.exprs) if _is_of_pairs(e, node)]
             for own in pairs:
                 readers.setdefault(substitute(own, numbers), set()).add(tensor)
     shapes = {t.shape for several in readers.values() if len(several) > 1 for t in several}

@@ -20,7 +20,7 @@ from typing import Any
 from jaxte.lang.expr import Axis, Call, Expr, Read, as_expr, call, conjuncts
 from jaxte.lang.limits import FEWER, PLACES
 from jaxte.lang.operators import NOT, SELECT
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, reductions, substitute
+from jaxte.lang.walk import all_of, depends_on, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.code.vocabulary import AnyStatement
 from jaxte.lower.cost.work import expensive_calls
 from jaxte.lower.match.index_terms import decompose, is_injective
@@ -125,9 +125,8 @@ def _reads_digits(reads: Sequence[Read], reduced: frozenset[Axis]) -> bool:
 
 def by_tensor(root: Expr) -> dict[Tensor, list[Read]]:
     found: dict[Tensor, list[Read]] = {}
-    for node in postorder(root):
-        if isinstance(node, Read):
-            found.setdefault(node.tensor, []).append(node)
+    for node in reads_of(root):
+        found.setdefault(node.tensor, []).append(node)
     return found
 
 
@@ -236,7 +235,7 @@ def is_cheap(body: Expr) -> bool:
 @lru_cache(maxsize=1024)
 def calls_in(body: Expr) -> int:
     """The operations of an element, those on positions not counted."""
-    return len([node for node in postorder(body) if isinstance(node, Call) and not node.weak])
+    return len([node for node in all_of(Call, body) if not node.weak])
 
 
 @lru_cache(maxsize=1024)

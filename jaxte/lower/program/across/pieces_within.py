@@ -29,7 +29,16 @@ from jaxte.lang.graphs import Members, among
 from jaxte.lang.limits import LONGEST_UNROLLED, PLACES
 from jaxte.lang.operators import SELECT
 from jaxte.lang.rules import applied
-from jaxte.lang.walk import depends_on, free_axes, postorder, reads_data, reads_of, rewrite, substitute
+from jaxte.lang.walk import (
+    depends_on,
+    free_axes,
+    postorder,
+    reads_data,
+    reads_of,
+    reductions,
+    rewrite,
+    substitute,
+)
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.barriers import read_by_one
@@ -171,8 +180,8 @@ def _sums(reader: Tensor | Tiles, tensor: Tensor, size: int) -> bool:
         return False
     summed = {
         read
-        for node in postorder(reader.body)
-        if isinstance(node, Reduce) and node.is_sum
+        for node in reductions(reader.body)
+        if node.is_sum
         if (count := positions(node)) is not None and count <= min(LONGEST_UNROLLED, PLACES // size)
         for read in reads_of(*node.exprs)
         if all(a in free_axes(read) for a in node.axes)

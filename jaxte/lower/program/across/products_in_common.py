@@ -21,7 +21,7 @@ from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.limits import FEW
-from jaxte.lang.walk import at_positions, depends_on, free_axes, postorder, substitute
+from jaxte.lang.walk import at_positions, depends_on, free_axes, postorder, reductions, substitute
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
@@ -90,11 +90,7 @@ def _long(axes: Sequence[Axis]) -> set[Axis]:
 def _sums(tensor: Compute) -> list[Reduce]:
     if tensor.dtype not in _DTYPES:
         return []
-    return [
-        node
-        for node in postorder(tensor.body)
-        if isinstance(node, Reduce) and node.is_sum and node.where is TRUE
-    ]
+    return [node for node in reductions(tensor.body) if node.is_sum and node.where is TRUE]
 
 
 def _taken_apart(tensor: Compute, node: Reduce, computed: Members[Any]) -> _Sum | None:
