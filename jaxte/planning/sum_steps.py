@@ -19,9 +19,13 @@ from jaxte.planning.indices.lines import with_lines
 from jaxte.planning.indices.strides import with_frames
 from jaxte.planning.indices.winners import by_doubling, one_axis_apart
 from jaxte.planning.orders.contraction import planned_sum
-from jaxte.planning.orders.distribution import distributed, with_tables_first, without_divisors
+from jaxte.planning.orders.distribution import (
+    distributed,
+    with_powers_of_factors,
+    with_tables_first,
+    without_divisors,
+)
 from jaxte.planning.orders.geometric import carried
-from jaxte.planning.orders.powers import with_powers_of_factors
 from jaxte.tensors.structure import PartialSum
 
 

@@ -16,8 +16,7 @@ from jaxte.lower.code.choice import Choice
 from jaxte.lower.code.lines import tensor_name
 from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
 from jaxte.lower.recurrences.frames import taken_before
-from jaxte.lower.recurrences.reads import Reads
-from jaxte.lower.recurrences.rings import RING, Ring, ring_of
+from jaxte.lower.recurrences.reads import RING, Reads, Ring, ring_of
 from jaxte.lower.recurrences.written import (
     Beside,
     choices_of,

@@ -25,8 +25,7 @@ from jaxte.lower.forms.conv.recognise import match_convolution
 from jaxte.lower.forms.data import scatters as scatter
 from jaxte.lower.forms.data.recognise import SCATTER, recognise_scatter
 from jaxte.lower.forms.data.scatters import recognise_mask
-from jaxte.lower.forms.scan import work as scan
-from jaxte.lower.forms.scan.candidates import scan_candidates
+from jaxte.lower.forms.scan import candidates as scan
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.window import candidates as window
 from jaxte.lower.forms.window import unrolled as short
@@ -117,7 +116,7 @@ FAMILIES = (
         "scan",
         _is_bounded_by_axes,
         lambda w: recognise_scan(w.axes, w.node),
-        scan_candidates,
+        scan.scan_candidates,
         (scan.SCAN, scan.ASSOCIATIVE, scan.SEQUENTIAL, scan.BLOCKED, scan.WRITTEN),
         alone=True,
     ),

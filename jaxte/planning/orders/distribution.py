@@ -16,6 +16,11 @@ the sum is multiplied by or made of otherwise stays outside of it; positions out
 A softmax, weights of attention, a histogram that is divided by its total: what is divided is an array that waits for the sum below it, and a sum of it
 waits for that array. Sums of what is divided wait for nothing: a compiler that makes one kernel of sums along rows and of what reads them (``rows`` in
 :class:`jaxte.planning.asked.Intermediates`) makes one of both. Products of matrices keep the quotient, which they read as an array anyway.
+
+    sum over f of (x[n, f] * v[f, k]) ** 2    is    sum over f of x[n, f] ** 2 * v[f, k] ** 2
+
+where the power has a value for each point: factorisation machines, energies of outer products, and what flows back to either side of them. What leaves a sum is found
+in the same way: ``(a[i] * b[i, k]) ** 2`` is ``a[i] ** 2`` times a sum of squares.
 """
 
 from __future__ import annotations
@@ -28,8 +33,8 @@ from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjunction
 from jaxte.lang.graphs import among, leaves
 from jaxte.lang.limits import FAR_FEWER, FEW, FEW_POSITIONS, FEWER, MOST_TERMS
-from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE
-from jaxte.lang.walk import at_positions, depends_on, free_axes, reads_of, substitute
+from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, POWER
+from jaxte.lang.walk import at_positions, depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.planning.asked import intermediates
 from jaxte.planning.orders.contraction import EXACT
 from jaxte.planning.terms import Split, coordinates, term_bounds
@@ -248,3 +253,45 @@ def _quotient(factor: Factor, axes: Sequence[Axis], points: Sequence[Axis]) -> Q
             same = above.dtype == below.dtype == tensor.dtype and not depends_on(below, axes)
             return (above, below) if same else None
     return None
+
+
+# which powers of factors are in range: of float32 squares of 1e-19 to 1e19, as the gradient of a square has them, but no cube of 1e13
+_SQUARE, _UP_TO_FOURTH = (2,), (2, 3, 4)
+_POWERS = {"float64": _UP_TO_FOURTH, "complex128": _UP_TO_FOURTH}
+
+
+def with_powers_of_factors(node: Reduce) -> Reduce:
+    """``node``, a sum, with powers of products as products of powers, where a factor has not all axes of the product."""
+    if not node.is_sum or node.dtype not in EXACT:
+        return node
+    if not any(isinstance(n, Call) and n.op is POWER for n in postorder(node.exprs[0])):
+        return node
+    product = product_of(node.exprs[0], [node.where], whole=True)
+    factors = [own for f in product.factors for own in (_apart(f) or [f])]
+    if len(factors) == len(product.factors):
+        return node
+    body = multiplied([f for f in factors if not f.guard])
+    where = conjunction([*product.guards, *(f.expr for f in factors if f.guard)])
+    return (
+        Reduce(node.reducer, (body,), node.axes, where, node.position) if body.dtype == node.dtype else node
+    )
+
+
+def _apart(factor: Factor) -> list[Factor] | None:
+    """The powers whose product ``factor`` is; None where it is no power of several, or none that has fewer axes."""
+    match factor.expr:
+        case Call(op, (base, Const(int() | float() as exponent))) if op is POWER:
+            pass
+        case _:
+            return None
+    if exponent not in _POWERS.get(base.dtype, _SQUARE):
+        return None
+    parts = product_of(base, whole=True)
+    axes = [{*free_axes(f.expr)} for f in parts.factors]
+    if factor.guard or parts.is_conditional or all(own == axes[0] for own in axes):
+        return None
+    return [Factor(_power(f.expr, exponent), f.inverse is not factor.inverse) for f in parts.factors]
+
+
+def _power(base: Expr, exponent: int | float) -> Expr:
+    return Const(base.value**exponent, base.dtype) if isinstance(base, Const) else call(POWER, base, exponent)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jaxte.lang.expr import TRUE, Axis, Expr, Reduce
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.forms.conv.write import convolution_source
-from jaxte.lower.forms.scan.candidates import scan_source
 from jaxte.lower.forms.scan.recognise import recognise_scan
+from jaxte.lower.forms.scan.write import scan_source
 from jaxte.lower.forms.window.recognise import UnrollSpec, recognise_window
 from jaxte.lower.forms.window.write import DOUBLING, REDUCE_WINDOW, SEPARABLE, SLICES, window_source
 from jaxte.tensors import reductions as r

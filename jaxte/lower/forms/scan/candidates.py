@@ -1,4 +1,4 @@
-"""The forms of a cumulative reduction, with what each costs and the nodes that it is written as.
+"""The forms of a cumulative reduction, with what each costs.
 
 - scan: ``jnp.cumsum`` and its like, which XLA computes in a logarithmic number of passes, on a CPU of many small loops each;
 - associative scan: ``lax.associative_scan``, the same by slices of whole arrays, for reducers whose steps hand on several values: of one value a blocked scan
@@ -13,35 +13,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import prod
+from math import log2, prod
 
 from jaxte.lang.dtypes import is_inexact
-from jaxte.lang.expr import ZERO, Const, Expr, Reducer, Symbol
-from jaxte.lang.graphs import identical
-from jaxte.lang.limits import MOST_TERMS, NARROW, VECTOR
-from jaxte.lang.operators import SELECT
-from jaxte.lower.arrays.data import Call
-from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, full_of
-from jaxte.lower.arrays.loops import Item, Scanned, Tuple
+from jaxte.lang.limits import MOST_LARGER, MOST_TERMS, NARROW, SMALLEST
+from jaxte.lower.arrays.elementwise import Kept
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.products import OPS, Cumulative, Prefixes, filled, identity_of, node_of
-from jaxte.lower.arrays.views import ALL, Index, Range, Transpose
+from jaxte.lower.arrays.products import OPS
 from jaxte.lower.body.candidates import Candidate, Wanted, way
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.broadcasting import apply_steps
-from jaxte.lower.code.vocabulary import Function, PrefixFunction, Statement
-from jaxte.lower.cost.steps import TOGETHER
-from jaxte.lower.cost.work import expensive_calls
+from jaxte.lower.cost.platform import Platform
+from jaxte.lower.cost.work import Work, expensive_calls
 from jaxte.lower.forms.scan.recognise import Scan, ScanSpec
-from jaxte.lower.forms.scan.work import ASSOCIATIVE, BLOCKED, SCAN, SEQUENTIAL, WRITTEN, scan_work
-from jaxte.lower.forms.scan.written_out import written_out
-from jaxte.lower.printing.products import needed_values
-from jaxte.sets.affine import normal
+from jaxte.lower.forms.scan.write import (
+    Run,
+    associative,
+    carried_values,
+    cumulative,
+    has_cumulative,
+    in_blocks,
+    prefix_function,
+    scan_source,
+    sequential,
+    step_function,
+    written_out,
+)
 from jaxte.sets.intervals import extent_of, known
 
+SCAN = "scan"
+ASSOCIATIVE = "associative scan"
+SEQUENTIAL = "sequential scan"
+BLOCKED = "blocked scan"
+WRITTEN = "prefix written out"
 _MOST_STEPS = 256  # of a sum, whose rounding errors add up: to some seven units in the last place of the largest, beside two of jnp.cumsum
 
 
@@ -109,167 +115,37 @@ def has_blocks(spec: ScanSpec) -> bool:
     return all(len(carried_values(spec, scan)) == 1 for scan in spec.scans)
 
 
-def prefix_function(
-    spec: ScanSpec, scan: Scan, values: Sequence[Node], scope: str, name: str
-) -> PrefixFunction:
-    """The function ``name`` of ``x``, an array or one for each value of the reducer."""
-    arity = spec.reducer.arity
-    blocks = [(v.shape, v.kind) for v in values]  # an element of a block is as wide as the blocks are many
-    part = Name("part", *blocks[0]) if arity == 1 else Name("part")
-    step = step_node(spec, scan, Name("total", *blocks[spec.position]), part, blocks)
-    identities = tuple(identity_of(spec.reducer, n) for n in range(arity))
-    ndim = len(values[0].shape)
-    return PrefixFunction(
-        scope, name, spec.reducer, spec.position, ndim, scan.axis, scan.reverse, step, identities
-    )
+def scan_work(spec: ScanSpec, form: str, facts: Platform) -> Work:
+    """What a form does, as it was measured.
 
-
-def in_blocks(spec: ScanSpec, values: Sequence[Node], name: str) -> Node:
-    """The call of the function of :func:`prefix_function`."""
-    own = values[spec.position]
-    return Call(name, (values[0] if len(values) == 1 else Tuple(tuple(values)),), own.shape, own.kind)
-
-
-Run = Callable[[ScanSpec, Scan, Sequence[Node]], Node]
-CUMULATIVE = ("sum", "prod", "max", "min")  # that JAX has a cumulative function for
-_REVERSED = Range(step=-1)
-
-
-def scan_source(spec: ScanSpec, operands: Sequence[Node], run: Run | None = None) -> Node:
-    """``spec`` on the nodes of ``spec.operands``.
-
-    ``run`` makes one pass over an axis; the cumulative function of the reducer where there is one, else
-    ``lax.associative_scan``, if it is not given.
+    Not counted from nodes: all forms combine every element once, and differ in the passes that XLA makes of them, in its kernels, and in
+    the loops inside of ``lax.associative_scan`` and ``jnp.cumsum``, none of which a node says.
     """
-    run = run or cumulative
+    shape = [extent_of(e) for e in spec.arrays[0].shape]
     arity = spec.reducer.arity
-    values = list(operands[:arity])
+    total = Work()
     for scan in spec.scans:
-        padded = [_padded(value, scan, identity_of(spec.reducer, n)) for n, value in enumerate(values)]
-        values = [_taken(run(spec, scan, padded), scan)]
-    return _finished(spec, values[0], operands[arity:])
-
-
-def _padded(value: Node, scan: Scan, identity: Node) -> Node:
-    if identical(scan.pad, (ZERO, ZERO)):
-        return value
-    widths: list[tuple[Expr, Expr]] = [(ZERO, ZERO)] * len(value.shape)
-    widths[scan.axis] = scan.pad
-    return filled(value, widths, identity)
-
-
-def has_cumulative(reducer: Reducer) -> bool:
-    """Whether JAX has a cumulative function for ``reducer``; those of maxima and minima refuse booleans."""
-    if reducer.is_extremum and reducer.results[0].dtype == "bool":
-        return False
-    return reducer.name in CUMULATIVE
-
-
-def cumulative(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
-    """The cumulative function of the reducer, where it has one."""
-    if not has_cumulative(spec.reducer):
-        return associative(spec, scan, values)
-    return Cumulative(spec.reducer.name, values[0], scan.axis, scan.reverse)
-
-
-def associative(spec: ScanSpec, scan: Scan, values: Sequence[Node]) -> Node:
-    """``lax.associative_scan``."""
-    result = Prefixes(spec.reducer, tuple(values), scan.axis, scan.reverse)
-    own = values[spec.position]
-    return result if len(values) == 1 else Item(result, spec.position, own.shape, own.kind)
-
-
-# --- one step after the other
-
-
-def step_function(spec: ScanSpec, scan: Scan, values: Sequence[Node], scope: str, name: str) -> Function:
-    """The function ``(total, x)``, one step of ``lax.scan`` along the first dimension of ``values``."""
-    rows = [(_moved(v, scan).shape[1:], v.kind) for v in values]
-    carried = carried_values(spec, scan)
-    total = Name("total", *rows[carried[0]]) if len(carried) == 1 else Name("total")
-    element = Name("x", *rows[0]) if len(values) == 1 else Name("x")
-    new = step_node(spec, scan, total, element, rows)
-    own = total if len(carried) == 1 else Item(total, 0, *rows[carried[0]])
-    return Function(scope, name, ("total", "x"), (Statement(scope, "total", new),), Tuple((total, own)))
-
-
-def step_node(
-    spec: ScanSpec,
-    scan: Scan,
-    total: Name,
-    element: Name,
-    rows: Sequence[tuple[tuple[Expr, ...], tuple[str, bool]]],
-) -> Node:
-    """``total`` and one more element, or tuples of them: the new ``total``."""
-    reducer = spec.reducer
-    if reducer.name in OPS:
-        own, other = (element, total) if scan.reverse else (total, element)
-        return Apply(OPS[reducer.name], (own, other))
-    carried, new = (reducer.rhs, reducer.lhs) if scan.reverse else (reducer.lhs, reducer.rhs)
-    values = carried_values(spec, scan)
-    known = _items(new, range(reducer.arity), element, rows) | _items(carried, values, total, rows)
-    results = [node_of(reducer.results[value], known) for value in values]
-    return results[0] if len(results) == 1 else Tuple(tuple(results))
-
-
-def _items(
-    symbols: Sequence[Symbol],
-    values: Sequence[int],
-    of: Name,
-    rows: Sequence[tuple[tuple[Expr, ...], tuple[str, bool]]],
-) -> dict[Symbol, Node]:
-    """What ``symbols`` are: ``of``, or its items, which are those of ``values``."""
-    if len(values) == 1:
-        return {symbols[values[0]]: of}
-    return {symbols[value]: Item(of, n, *rows[value]) for n, value in enumerate(values)}
-
-
-def carried_values(spec: ScanSpec, scan: Scan) -> list[int]:
-    """The values that a step hands on, the one that is asked for first."""
-    return needed_values(spec.reducer, spec.position, spec.reducer.rhs if scan.reverse else spec.reducer.lhs)
-
-
-def sequential(spec: ScanSpec, scan: Scan, values: Sequence[Node], step: str) -> Node:
-    """``lax.scan`` with the function ``step`` along the axis, which is the first one meanwhile."""
-    moved = [_moved(value, scan) for value in values]
-    starts = tuple(
-        full_of(moved[n].shape[1:], identity_of(spec.reducer, n), spec.arrays[n].dtype)
-        for n in carried_values(spec, scan)
-    )
-    own = moved[spec.position]
-    # of wider rows each step is a loop by itself, which others beside it only slow down; jax.export divides no symbolic length
-    narrow = prod(map(extent_of, own.shape[1:])) <= VECTOR
-    together = TOGETHER if narrow and isinstance(own.shape[0], Const) else 1
-    result = Scanned(step, starts, tuple(moved), own.shape, own.kind, scan.reverse, together)
-    order = [n + 1 if n < scan.axis else 0 if n == scan.axis else n for n in range(len(own.shape))]
-    return _in_order(result, order)
-
-
-def _moved(value: Node, scan: Scan) -> Node:
-    """``value`` with the axis first."""
-    return _in_order(value, [scan.axis, *(n for n in range(len(value.shape)) if n != scan.axis)])
-
-
-def _in_order(node: Node, order: Sequence[int]) -> Node:
-    return node if list(order) == sorted(order) else apply_steps(node, [Transpose(tuple(order))])
-
-
-# --- the result
-
-
-def _taken(value: Node, scan: Scan) -> Node:
-    """The part of the cumulative values that is the result."""
-    entries: list[Range] = []
-    if scan.start is not None:
-        start = None if scan.start is ZERO else scan.start
-        entries.append(Range(start, normal(scan.start + scan.length)))
-    if scan.flip:
-        entries.append(_REVERSED)
-    return apply_steps(value, [Index((*(ALL,) * scan.axis, entry)) for entry in entries])
-
-
-def _finished(spec: ScanSpec, result: Node, others: Sequence[Node]) -> Node:
-    result = spec.finish.of(result, others)
-    if spec.guard is not None:
-        result = Apply(SELECT, (others[-1], result, identity_of(spec.reducer, spec.position)))
-    return result if spec.arrays[spec.position].dtype == spec.dtype else Cast(result, spec.dtype)
+        length, points = shape[scan.axis], prod(shape)
+        wide = prod(shape[scan.axis + 1 :]) > facts.line  # so that whole vectors are combined
+        if form == SCAN:
+            own = Work(scan=1.6 * points * arity, kernel=facts.cumulative_call)
+        elif form == ASSOCIATIVE:
+            own = Work(scan=0.6 * points * arity, kernel=2 * log2(length + 1))
+        elif form == WRITTEN:
+            own = Work(tap=length * points, stream=8 * points, kernel=1)
+        elif form == BLOCKED:
+            read = (2 * arity + 1) * 4 * points  # twice, and the result
+            own = Work(
+                scan=(0.02 if wide else 0.1) * points * arity,
+                stream=read if wide else 1.7 * read,
+                kernel=4 + log2(length + 1),
+            )
+        else:
+            moved = scan.axis > 0 and points // max(1, length) > facts.line
+            stream = (16 * arity + 8) * points if moved else 8 * points * arity
+            if moved and length > SMALLEST:  # each element of a column lies in a page of its own
+                stream *= MOST_LARGER
+            steps = facts.wide_step * length if wide else length
+            own = Work(scan=0.05 * points * arity, step=steps, stream=stream, kernel=facts.scan_call)
+        total = total + own
+    return total

@@ -13,8 +13,8 @@ from jaxte.lang import functions as f
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.text import text
 from jaxte.lower.code.spec import Refusal
-from jaxte.lower.forms.scan.candidates import scan_source
 from jaxte.lower.forms.scan.recognise import recognise_scan
+from jaxte.lower.forms.scan.write import scan_source
 from jaxte.tensors import reductions as r
 from jaxte.tensors.compute import compute
 from jaxte.tensors.inputs import placeholder, var
