@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxte as te
-from jaxte.frontends.loops import edges, flows
+from jaxte.frontends.loops.equations import edges, flows
 from jaxte.sets.domain import IntegerSet
 from npbench.applications import ludcmp
 from npbench.kernels import nussinov
