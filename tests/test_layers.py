@@ -411,6 +411,22 @@ def test_import_graph_is_acyclic() -> None:
     assert not loop, f"import cycle: {' -> '.join(loop)}"
 
 
+def private_names(root: Path) -> list[str]:
+    """Names with an underscore in front that a module imports from another one."""
+    return [
+        f"{module} imports {alias.name}"
+        for module, path in modules(root).items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("jaxte"))
+        for alias in node.names
+        if alias.name.startswith("_")
+    ]
+
+
+def test_no_private_name_is_imported() -> None:
+    assert not private_names(ROOT), f"give these names without an underscore: {private_names(ROOT)}"
+
+
 def test_islpy_and_jax_are_imported_only_where_they_may_be() -> None:
     wrong = restricted(all_imports(ROOT))
     allowed = "; ".join(
@@ -433,6 +449,7 @@ def test_islpy_and_jax_are_imported_only_where_they_may_be() -> None:
         ({"lower/code/a.py": "import jaxte.lower.program.plan as p"}, upward, "lower.code.a imports lower.program.plan"),
         ({"lang/expr.py": "if TYPE_CHECKING:\n    from ..tensors.tensor import T"}, upward, "expr imports tensors.tensor"),
         ({"ops/a.py": "from .b import x", "ops/b.py": "from . import a"}, cycle, "ops.a, ops.b"),
+        ({"lang/expr.py": "from jaxte.lang.nodes import _show"}, private_names, "lang.expr imports _show"),
         ({"tensors/tensor.py": "import islpy as isl"}, restricted, "tensors.tensor imports islpy"),
         ({"tensors/tensor.py": "from jax.numpy import exp"}, restricted, "tensors.tensor imports jax"),
     ],
@@ -440,7 +457,7 @@ def test_islpy_and_jax_are_imported_only_where_they_may_be() -> None:
 def test_the_checks_find(tmp_path: Path, files: dict, check, finding: str) -> None:
     """Each check on a package with one fault, lest they pass because they see nothing."""
     write(tmp_path, files)
-    found = check(tmp_path if check is unlisted else all_imports(tmp_path))
+    found = check(tmp_path if check in (unlisted, private_names) else all_imports(tmp_path))
     assert finding in ", ".join(sorted({str(entry) for entry in found}))
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 from jaxte.frontends.text.tree import Element, Name, Node, Number, Operation, Reduced, Reduction, Source, Span
 from jaxte.frontends.text.vocabulary import (
-    _ATTRIBUTES,
-    _BINARY,
-    _COMMON,
-    _COMPARE,
-    _REFUSED,
-    _SIZE,
-    _UNARY,
+    ATTRIBUTES,
+    BINARY,
+    COMMON,
+    COMPARE,
     DTYPES,
     FUNCTIONS,
     REDUCERS,
+    REFUSED,
+    SIZE,
+    UNARY,
 )
 from jaxte.frontends.text.words import Python, as_written, parsed
 from jaxte.lang.errors import IN_FORMULAS, nearest
@@ -60,7 +60,7 @@ class Converter:
         return converted
 
     def refused(self, node: ast.AST, kind: type | None = None) -> Exception:
-        why = _REFUSED.get(kind or type(node)) or (  # type: ignore[arg-type]
+        why = REFUSED.get(kind or type(node)) or (  # type: ignore[arg-type]
             "this is no part of formulas, which have numbers, axes, elements X[i, j], arithmetic, comparisons, a if c else b, functions "
             "and reductions sum[k](...)"
         )
@@ -77,10 +77,10 @@ class Converter:
         return Name(self.span(node), as_written(node.id))
 
     def binary(self, node: ast.BinOp) -> Node:
-        if type(node.op) not in _BINARY:
+        if type(node.op) not in BINARY:
             raise self.refused(node, type(node.op))
         args = self.expression(node.left), self.expression(node.right)
-        return Operation(self.span(node), _BINARY[type(node.op)], args)
+        return Operation(self.span(node), BINARY[type(node.op)], args)
 
     def unary(self, node: ast.UnaryOp) -> Node:
         operand = self.expression(node.operand)
@@ -92,7 +92,7 @@ class Converter:
             and not isinstance(operand.value, bool)
         ):
             return Number(self.span(node), -operand.value)
-        return Operation(self.span(node), _UNARY[type(node.op)], (operand,))
+        return Operation(self.span(node), UNARY[type(node.op)], (operand,))
 
     def joined(self, node: ast.BoolOp) -> Node:
         word = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
@@ -103,11 +103,11 @@ class Converter:
         operands = [self.expression(e) for e in (node.left, *node.comparators)]
         parts: list[Node] = []
         for op, a, b in zip(node.ops, operands[:-1], operands[1:], strict=True):
-            if type(op) not in _COMPARE:
+            if type(op) not in COMPARE:
                 raise self.span(node).fault(
                     "`in` and `is` are no part of formulas, which compare with <, <=, ==, !=, >=, >"
                 )
-            parts.append(Operation(a.span.to(b.span), _COMPARE[type(op)], (a, b)))
+            parts.append(Operation(a.span.to(b.span), COMPARE[type(op)], (a, b)))
         return self._folded(node, "logical_and", parts)
 
     def chosen(self, node: ast.IfExp) -> Node:
@@ -122,7 +122,7 @@ class Converter:
             if isinstance(inner, Reduction) and isinstance(part, int):
                 return replace(inner, span=self.span(node), part=part)
         if isinstance(node.value, ast.Attribute) and node.value.attr in ("T", "mT", "shape"):
-            raise self.span(node).fault(_ATTRIBUTES[node.value.attr])
+            raise self.span(node).fault(ATTRIBUTES[node.value.attr])
         if not isinstance(node.value, ast.Name):
             raise self.span(node).fault(
                 "only tensors have elements; give what stands before the bracket a name in a formula of its own"
@@ -151,12 +151,12 @@ class Converter:
                 )
             close = nearest(name, [*(set(FUNCTIONS) - set(DTYPES)), *self.functions])
             close = (
-                f"; {_SIZE}"
+                f"; {SIZE}"
                 if name in ("len", "size")
                 else _reduction_called(name) or _written_out(name) or close
             )
             raise here.fault(
-                f"{name} is no function of formulas{close or '; those are ' + ', '.join(_COMMON) + ' and all others of te, and those given as keywords'}"
+                f"{name} is no function of formulas{close or '; those are ' + ', '.join(COMMON) + ' and all others of te, and those given as keywords'}"
             )
         if node.keywords:
             raise self.span(node.keywords[0]).fault(

@@ -78,19 +78,19 @@ def least_arity(function: str) -> int:
     return len([p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL])
 
 
-_BINARY = {
+BINARY = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide", ast.Mod: "mod",
     ast.Pow: "power", ast.LShift: "left_shift", ast.RShift: "right_shift", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
     ast.BitXor: "bitwise_xor",
 }  # fmt: skip
 
-_UNARY = {ast.USub: "negative", ast.Not: "logical_not", ast.Invert: "bitwise_not"}
+UNARY = {ast.USub: "negative", ast.Not: "logical_not", ast.Invert: "bitwise_not"}
 
-_COMPARE = {
+COMPARE = {
     ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
 }  # fmt: skip
 
-_REFUSED = {
+REFUSED = {
     ast.GeneratorExp: "loops are no part of formulas; a sum is written sum[k](X[k])",
     ast.ListComp: "loops are no part of formulas; a sum is written sum[k](X[k])",
     ast.Slice: "an element is read with one index for each axis, not with slices",
@@ -101,11 +101,11 @@ _REFUSED = {
 
 _TRANSPOSED = "an element of the transposed is read with the indices exchanged, A[j, i]"
 
-_SIZE = "a size is a name, which is given as a keyword of te.define: n=8"
+SIZE = "a size is a name, which is given as a keyword of te.define: n=8"
 
-_ATTRIBUTES = {"T": _TRANSPOSED, "mT": _TRANSPOSED, "shape": _SIZE}
+ATTRIBUTES = {"T": _TRANSPOSED, "mT": _TRANSPOSED, "shape": SIZE}
 
-_COMMON = ("exp", "log", "sqrt", "relu", "maximum", "tanh")
+COMMON = ("exp", "log", "sqrt", "relu", "maximum", "tanh")
 MODES = ("zero", "edge", "wrap", "reflect")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -82,18 +82,10 @@ class _Making:
 
     def longer(self, group: Recurrence) -> _Making:
         """The same for ``group``, which has more states."""
-        known = (
-            "results",
-            "order",
-            "carried",
-            "slices",
-            "history",
-            "_made",
-            "_sliced",
-            "_under_way",
-            "_within",
-        )
-        copies: dict[str, Any] = {name: copy(getattr(self, name)) for name in known}
+        given = ("group", "clock", "now", "starts")
+        copies: dict[str, Any] = {
+            f.name: copy(getattr(self, f.name)) for f in fields(self) if f.name not in given
+        }
         return replace(self, group=group, starts=self.starts.longer(group), **copies)
 
     @property
