@@ -87,6 +87,16 @@ def _order(params: Sequence[Tensor], results: Sequence[Tensor]) -> list[Tensor]:
     return topological_order(results, lambda tensor: () if tensor in given else tensor.inputs)
 
 
+def _needed(
+    order: Sequence[Tensor],
+    params: Sequence[Tensor],
+    results: Sequence[Tensor],
+    changed: Mapping[Tensor, Tensor],
+) -> Sequence[Tensor]:
+    """What ``results`` need where others stand for those that are ``changed``; ``order`` where there are none."""
+    return _order(params, [changed.get(t, t) for t in results]) if changed else order
+
+
 def _lowered(
     name: str, params: Sequence[Tensor], results: Sequence[Tensor], order: Sequence[Tensor], policy: Policy
 ) -> Program:
@@ -96,19 +106,14 @@ def _lowered(
     sizes, reads = read_sizes(params, idents, names, order)
     changed = within_loops(order, idents, frozenset(results), policy)
     shown = order if any(isinstance(t, Recurrent) for t in order) else [changed.get(t, t) for t in order]
-    changed = renewed(
-        changed, with_mirrored_sums(_order(params, [changed.get(t, t) for t in results]), idents, policy)
-    )
-    made = [changed.get(t, t) for t in results]
-    changed = renewed(changed, with_sums_over_digits(_order(params, made), idents, policy))
-    made = [changed.get(t, t) for t in results]
-    sides = with_differences_apart(_order(params, made) if changed else order, idents, policy)
+    for step in (with_mirrored_sums, with_sums_over_digits):
+        changed = renewed(changed, step(_needed(order, params, results, changed), idents, policy))
+    sides = with_differences_apart(_needed(order, params, results, changed), idents, policy)
     changed = renewed(changed, sides.changed)
-    made = [changed.get(t, t) for t in results]
-    returned = frozenset(made)
+    returned = frozenset(changed.get(t, t) for t in results)
     within = Within(returned, policy)
-    own_order = _order(params, made) if changed else order
-    planned = applied(tiling(own_order, idents, returned, policy), PASSES, within)
+    whole = tiling(_needed(order, params, results, changed), idents, returned, policy)
+    planned = applied(whole, PASSES, within)
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
     shared = Shared(names, Printer(sizes), own_policy, _RULES)
     lowering = _Lowering(shared, returned, sides.refused, name=name, params=params)

@@ -93,53 +93,64 @@ class Names(Buffers):
         return isinstance(own, Variable) and any(v is own for v in values)
 
     def put_name(self, target: ast.Name, value: Any, node: ast.expr) -> None:
-        name, names = target.id, self.frame.names
-        key = self.frame.key(name)
-        if isinstance(value, Allocation):
-            own = names.get(name)
-            if isinstance(own, Variable) and self._is_filled_anew(own, value):
-                own.lies(value.in_rows)
-                self._fill(own, value.fill, target)
-            else:
-                names[name] = self.made((*key, target.lineno, target.col_offset), name, value, target)
-            return
+        """``target`` stands for ``value`` from here on."""
         if isinstance(value, Variable) and not value.shape:
             value = self.read(value, (), node)
-        if isinstance(value, Block):
-            is_seen = value.of is not None and is_meant(value.of, self._others(name))
-            is_view = is_seen or isinstance(node, ast.Subscript) or not isinstance(names.get(name), Variable)
-            if value.of is not None and (is_view or self._is_seen_outside(value.of)):
-                names[name] = self.view(value, name, node)
-                return
-            own = names.get(name)
-            if isinstance(own, Variable) and self._is_own(own, value.shape) and self._keeps_dtype(own, value):
-                own.lies(is_in_rows(value) if value.of is None else is_contiguous(value))
-                self.put_block(self.block(own, target), value, target)
-                return
-            names[name] = self.stored((*key, target.lineno, target.col_offset), name, value, target)
-            return
-        if is_number(value):
-            if is_static(value) and (self.frame.number, "known", name) in self.forced:
-                names[name] = value
-                return
-            single = self.frame.text.stores.get(name, 0) == 1 and (self.frame.number, name) not in self.forced
-            if single and (is_static(value) or not reads_of(value)):
-                names[name] = value
-                return
-            own = names.get(name)
-            if isinstance(own, Variable) and not own.shape and own.initial is None:
-                self.recorder.assign(own, (), value, self.frame.text.span(target))
-                return
-            names[name] = self.stored(key, name, value, target)
-            return
+        if isinstance(value, Allocation):
+            self._put_allocation(target, value)
+        elif isinstance(value, Block):
+            self._put_block(target, value, node)
+        elif is_number(value):
+            self._put_number(target, value)
+        else:
+            self._put_object(target, value, node)
+
+    def _put_allocation(self, target: ast.Name, value: Allocation) -> None:
+        own = self.frame.names.get(target.id)
+        if isinstance(own, Variable) and self._is_filled_anew(own, value):
+            own.lies(value.in_rows)
+            self._fill(own, value.fill, target)
+        else:
+            self.frame.names[target.id] = self.made(self._place_key(target), target.id, value, target)
+
+    def _put_block(self, target: ast.Name, value: Block, node: ast.expr) -> None:
+        name, names = target.id, self.frame.names
+        own = names.get(name)
+        is_seen = value.of is not None and is_meant(value.of, self._others(name))
+        is_view = is_seen or isinstance(node, ast.Subscript) or not isinstance(own, Variable)
+        if value.of is not None and (is_view or self._is_seen_outside(value.of)):
+            names[name] = self.view(value, name, node)
+        elif isinstance(own, Variable) and self._is_own(own, value.shape) and self._keeps_dtype(own, value):
+            own.lies(is_in_rows(value) if value.of is None else is_contiguous(value))
+            self.put_block(self.block(own, target), value, target)
+        else:
+            names[name] = self.stored(self._place_key(target), name, value, target)
+
+    def _put_number(self, target: ast.Name, value: Any) -> None:
+        name, names, frame = target.id, self.frame.names, self.frame
+        own = names.get(name)
+        is_known = is_static(value) and (frame.number, "known", name) in self.forced
+        single = frame.text.stores.get(name, 0) == 1 and (frame.number, name) not in self.forced
+        if is_known or (single and (is_static(value) or not reads_of(value))):
+            names[name] = value
+        elif isinstance(own, Variable) and not own.shape and own.initial is None:
+            self.recorder.assign(own, (), value, frame.text.span(target))
+        else:
+            names[name] = self.stored(frame.key(name), name, value, target)
+
+    def _put_object(self, target: ast.Name, value: Any, node: ast.expr) -> None:
+        name, names = target.id, self.frame.names
         value = self.settled(value, name, node)
-        others = self._others(name)
-        shared = isinstance(value, Variable) and any(own is value for own in others)
+        shared = isinstance(value, Variable) and any(own is value for own in self._others(name))
         if self.recorder.depth > self.frame.base and (shared or (name in names and names[name] is not value)):
             raise self.fault(
                 target, f"{name} stands for another object within a loop or an if; use another name"
             )
         names[name] = value
+
+    def _place_key(self, target: ast.Name) -> tuple[object, ...]:
+        """What tells an array that is made at ``target`` from others of its name."""
+        return (*self.frame.key(target.id), target.lineno, target.col_offset)
 
     def _is_seen_outside(self, variable: Variable) -> bool:
         """Whether who calls the function sees what is written to ``variable``."""

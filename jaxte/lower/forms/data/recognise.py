@@ -49,10 +49,6 @@ _SORTED = "indices_are_sorted"
 SCATTER = "scatter"  # of whatever operation a reduction is
 
 
-def _ordered(own: Sequence[Axis], block: Sequence[Axis]) -> tuple[Axis, ...]:
-    return tuple(a for a in block if among(a, own))
-
-
 @dataclass(frozen=True, slots=True)
 class Target:
     """``axis == index`` for an output axis."""
@@ -168,52 +164,66 @@ def _scatter(
     outside: _Outside,
     in_rows: bool,
 ) -> ScatterSpec:
-    by_axis = {t.axis: t for t in targets}
     varying = list(dict.fromkeys(a for t in targets for a in free_axes(t.index)))
     # Output axes that the positions vary over come first in the block, each as positions 0, 1, 2, ...
     plain = [a for a in axes if among(a, varying)] + [a for a in node.axes if among(a, varying)]
+    flags = _flags(axes, targets, varying)
     if in_rows:  # elements that are worth a row
         block = sorted(plain, key=lambda a: (known(a.extent) or VECTOR) >= VECTOR)
-    elif _SORTED in _flags(axes, targets, varying):
+    elif _SORTED in flags:
         block = plain
     else:
         block = _as_stored(plain, [*(t.index for t in targets), *(f.expr for f in others)])
     # What is added at one position lies together in memory: whole dimensions come last, until all is added.
-    placed = sorted(axes, key=lambda a: a not in by_axis and not among(a, block))
+    scattered = [t.axis for t in targets]
+    placed = sorted(axes, key=lambda a: not among(a, scattered) and not among(a, block))
+    indices, positions = _positions(placed, targets, block)
+    body = _element(node, others, guards)
+    if summed := tuple(a for a in node.axes if not among(a, block)):
+        body = Reduce(node.reducer, (body,), summed, TRUE)
+    dims = result_dims(positions, placed, block) if free_axes(body) else []
+    flags = tuple(f for f in flags if identical(block, plain) or f != _SORTED)
+    values, shape = array(dims, body), tuple(a.extent for a in placed)
+    at: dict[Axis, Expr] = {old: normal(new + old.lo) for old, new in zip(dims, values.axes, strict=True)}
+    unsure = not all(is_known_inside(t.index, t.axis.extent) for t in targets)
+    told = " and ".join(f"{text(t.index)} == {t.axis.name}" for t in targets)
+    return ScatterSpec(
+        values=values,
+        indices=tuple(indices),
+        positions=tuple(positions),
+        block=len(block),
+        shape=shape,
+        dtype=node.dtype,
+        finish=over_all(axes, axes, outside.factors),
+        guard=array(axes, conjunction(outside.guards)) if outside.guards else None,
+        reason=f"{SCATTER}: the positions {told} {_why(targets)}",
+        flags=flags,
+        order=None if identical(placed, list(axes)) else tuple(place_of(a, placed) for a in axes),
+        method=METHODS[node.reducer.name],
+        identity=node.reducer.identity[0],
+        hits=tuple(substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)),
+        unsure=unsure,
+        flat=not in_rows and _is_flat(shape, positions, indices) and not (flags and unsure),
+    )
+
+
+def _positions(
+    placed: Sequence[Axis], targets: Sequence[Target], block: Sequence[Axis]
+) -> tuple[list[Array], list[Position]]:
+    """The arrays of positions, and an entry for each of the ``placed`` axes; ``block`` are the axes that these arrays vary over."""
+    by_axis = {t.axis: t for t in targets}
     indices: list[Array] = []
     positions: list[Position] = []
     for axis in placed:
         if axis in by_axis:
-            own = _ordered(tuple(free_axes(by_axis[axis].index)), block)
+            own = tuple(a for a in block if a in free_axes(by_axis[axis].index))
             positions.append(Position(1 + len(indices), tuple(place_of(a, block) for a in own)))
             indices.append(array(own, by_axis[axis].index))
         elif among(axis, block):
             positions.append(Position(dims=(place_of(axis, block),), count=axis.extent))
         else:
             positions.append(Position())
-    summed = tuple(a for a in node.axes if not among(a, block))
-    body = _element(node, others, guards)
-    if summed:
-        body = Reduce(node.reducer, (body,), summed, TRUE)
-    dims = result_dims(positions, placed, block) if free_axes(body) else []
-    flags = [f for f in _flags(axes, targets, varying) if identical(block, plain) or f != _SORTED]
-    finish = over_all(axes, axes, outside.factors)
-    guard = array(axes, conjunction(outside.guards)) if outside.guards else None
-    reason = (
-        f"the positions {' and '.join(f'{text(t.index)} == {t.axis.name}' for t in targets)} {_why(targets)}"
-    )
-    shape = tuple(a.extent for a in placed)
-    order = None if identical(placed, list(axes)) else tuple(place_of(a, placed) for a in axes)
-    values = array(dims, body)
-    at: dict[Axis, Expr] = {old: normal(new + old.lo) for old, new in zip(dims, values.axes, strict=True)}
-    hits = [substitute(c, at) for t in targets for c in (t.index >= 0, t.index < t.axis.extent)]
-    unsure = not all(is_known_inside(t.index, t.axis.extent) for t in targets)
-    flat = not in_rows and _is_flat(shape, positions, indices) and not (flags and unsure)
-    return ScatterSpec(
-        values, tuple(indices), tuple(positions), len(block), shape, node.dtype, finish, guard,
-        f"{SCATTER}: {reason}", tuple(flags), order,
-        METHODS[node.reducer.name], node.reducer.identity[0], tuple(hits), unsure, flat,
-    )  # fmt: skip
+    return indices, positions
 
 
 def _is_flat(shape: Sequence[Expr], positions: Sequence[Position], indices: Sequence[Array]) -> bool:
