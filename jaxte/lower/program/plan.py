@@ -38,7 +38,7 @@ from jaxte.lower.program.across.outside_rows import with_rows_multiplied
 from jaxte.lower.program.across.without_copies import without_idle_pads
 from jaxte.lower.program.part import Part, Whole
 from jaxte.lower.program.rows import PASSES, Within
-from jaxte.lower.recurrences.finals import renewed
+from jaxte.lower.recurrences.finals import StandIns
 from jaxte.lower.recurrences.sums import within_loops
 from jaxte.lower.rules.gather import gather_value
 from jaxte.lower.rules.powers import whole_power
@@ -73,28 +73,13 @@ def lower(
         LoweringError: a result needs a placeholder, or a size, that no parameter gives.
     """
     policy = policy or Policy()
-    order = _order(params, results)
+    given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
+    order = topological_order(results, lambda tensor: () if tensor in given else tensor.inputs)
     with bounded(len(order)), taking(policy.facts.functions):
         program = _lowered(name, params, results, order, policy)
     if policy.debug:
         verify_program(program)
     return program
-
-
-def _order(params: Sequence[Tensor], results: Sequence[Tensor]) -> list[Tensor]:
-    """What ``results`` need, without what lies behind ``params``."""
-    given = frozenset(params)  # the tuple would be searched with ==, which builds tensors
-    return topological_order(results, lambda tensor: () if tensor in given else tensor.inputs)
-
-
-def _needed(
-    order: Sequence[Tensor],
-    params: Sequence[Tensor],
-    results: Sequence[Tensor],
-    changed: Mapping[Tensor, Tensor],
-) -> Sequence[Tensor]:
-    """What ``results`` need where others stand for those that are ``changed``; ``order`` where there are none."""
-    return _order(params, [changed.get(t, t) for t in results]) if changed else order
 
 
 def _lowered(
@@ -104,24 +89,24 @@ def _lowered(
     own = names.new(name)
     idents = {tensor: names.new(tensor.name) for tensor in dict.fromkeys(params)}
     sizes, reads = read_sizes(params, idents, names, order)
-    changed = within_loops(order, idents, frozenset(results), policy)
-    shown = order if any(isinstance(t, Recurrent) for t in order) else [changed.get(t, t) for t in order]
+    stands = StandIns(order, frozenset(params), results, {})
+    stands.change(within_loops(order, idents, frozenset(results), policy))
+    looped = any(isinstance(t, Recurrent) for t in order)
+    shown = order if looped else [stands.changed.get(t, t) for t in order]
     for step in (with_mirrored_sums, with_sums_over_digits):
-        changed = renewed(changed, step(_needed(order, params, results, changed), idents, policy))
-    sides = with_differences_apart(_needed(order, params, results, changed), idents, policy)
-    changed = renewed(changed, sides.changed)
-    returned = frozenset(changed.get(t, t) for t in results)
-    within = Within(returned, policy)
-    whole = tiling(_needed(order, params, results, changed), idents, returned, policy)
-    planned = applied(whole, PASSES, within)
+        stands.change(step(stands.needed, idents, policy))
+    sides = with_differences_apart(stands.needed, idents, policy)
+    stands.change(sides.changed)
+    within = Within(stands.results, policy)
+    planned = applied(tiling(stands.needed, idents, stands.results, policy), PASSES, within)
     own_policy = policy.for_parts({t.name: t.part_of for t in planned.order if isinstance(t, Compute)})
     shared = Shared(names, Printer(sizes), own_policy, _RULES)
-    lowering = _Lowering(shared, returned, sides.refused, name=name, params=params)
+    lowering = _Lowering(shared, stands.results, sides.refused, name=name, params=params)
     written = lowering.written(planned, idents)
     for statement in written.statements:  # an error of a size that no input has belongs here, not to text
         lines_of(statement, lowering.shared.printer)
     idents |= written.names
-    idents |= {old: idents[new] for old, new in changed.items() if new in idents}
+    idents |= {old: idents[new] for old, new in stands.changed.items() if new in idents}
     return Program(
         own,
         tuple((idents[p], p) for p in params),

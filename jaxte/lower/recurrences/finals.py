@@ -9,7 +9,7 @@ The adjoint of a tensor of which one position is read is such a one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import prod
@@ -27,6 +27,7 @@ from jaxte.sets.index_forms import is_index, linear_or_none
 from jaxte.sets.intervals import extent_of, known, reach
 from jaxte.tensors.recurrences.nests import Clocked
 from jaxte.tensors.recurrences.node import Final, Kept, Recurrence, Recurrent, recurrences_in
+from jaxte.tensors.structure import topological_order
 from jaxte.tensors.tensor import Compute, Extern, Tensor
 
 Changed = dict[Tensor, Tensor]
@@ -95,9 +96,37 @@ def _beside(group: Recurrence, first: Tensor, order: Sequence[Tensor]) -> Change
     return found
 
 
-def renewed(first: Changed, second: Changed) -> Changed:
-    """What stands for tensors after two changes, one after the other."""
-    return {**second, **{old: second.get(new, new) for old, new in first.items()}}
+class StandIns:
+    """What stands for the tensors of a program, one change after the other.
+
+    Attributes:
+        given: those that exist already.
+        changed: what stands for others.
+    """
+
+    def __init__(
+        self, order: Sequence[Tensor], given: Members[Tensor], results: Iterable[Tensor], changed: Changed
+    ) -> None:
+        self._order, self._results = order, tuple(results)
+        self.given, self.changed = given, changed
+
+    @property
+    def results(self) -> frozenset[Tensor]:
+        """What has to exist in the end."""
+        return frozenset(self.changed.get(t, t) for t in self._results)
+
+    @property
+    def needed(self) -> Sequence[Tensor]:
+        """All that the results need, each after what it reads."""
+        if not self.changed:
+            return self._order
+        results = [self.changed.get(t, t) for t in self._results]
+        return topological_order(results, lambda t: () if t in self.given else t.inputs)
+
+    def change(self, second: Changed) -> None:
+        """What stands for tensors is ``second`` where that has another one for it."""
+        own = {old: second.get(new, new) for old, new in self.changed.items()}
+        self.changed = {**second, **own}
 
 
 def finals_only(order: Sequence[Tensor], given: Members[Tensor], results: Members[Tensor]) -> Changed:

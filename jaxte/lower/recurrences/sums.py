@@ -27,7 +27,14 @@ from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import expensive_calls, points
 from jaxte.lower.recurrences.before_loops import before_loops
-from jaxte.lower.recurrences.finals import Changed, bytes_of_any, changes, finals_only, made_in_steps, renewed
+from jaxte.lower.recurrences.finals import (
+    Changed,
+    StandIns,
+    bytes_of_any,
+    changes,
+    finals_only,
+    made_in_steps,
+)
 from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
 from jaxte.lower.recurrences.over_positions import found_again, rows_in_loops, shared_sums
 from jaxte.lower.recurrences.replays import kept_in, replays
@@ -63,30 +70,23 @@ def within_loops(
         results: those that have to exist in the end.
         policy: has the rates of the platform.
     """
-    changed = found_again(order, given, results)
-
-    def made() -> list[Tensor]:
-        return [changed.get(t, t) for t in results]
-
-    def reached() -> Sequence[Tensor]:
-        return topological_order(made(), lambda t: () if t in given else t.inputs) if changed else order
-
+    own = StandIns(order, given, results, found_again(order, given, results))
     if not any(isinstance(t, Recurrent) and t not in given for t in order):
-        return renewed(changed, narrowed(reached(), given, frozenset(made())))
+        own.change(narrowed(own.needed, given, own.results))
+        return own.changed
     again = frozenset(t for group in kept_in(given) for t in group.tensors)
-    changed = renewed(changed, made_in_steps(reached(), given, again))
-    changed = changed if again else renewed(changed, before_loops(reached(), given, policy))
-    cut = {t.group for t in made() if isinstance(t, Kept)}
-    changed = renewed(changed, shared_sums(reached(), given))
-    changed = renewed(changed, sums_in_loops(reached(), given, frozenset(made()), policy, again, cut))
+    own.change(made_in_steps(own.needed, given, again))
+    if not again:
+        own.change(before_loops(own.needed, given, policy))
+    cut = {t.group for t in own.results if isinstance(t, Kept)}
+    own.change(shared_sums(own.needed, given))
+    own.change(sums_in_loops(own.needed, given, own.results, policy, again, cut))
     if again:
-        changed = renewed(changed, rows_in_loops(reached(), given, again))
-    changed = renewed(changed, narrowed(reached(), given, frozenset(made())))
-    changed = renewed(changed, narrowed_states(reached(), given, frozenset(made())))
-    changed = renewed(changed, finals_only(reached(), given, frozenset(made())))
-    if again:
-        return renewed(changed, replays(reached(), given))
-    return renewed(changed, straightened(reached(), given))
+        own.change(rows_in_loops(own.needed, given, again))
+    for step in (narrowed, narrowed_states, finals_only):
+        own.change(step(own.needed, given, own.results))
+    own.change((replays if again else straightened)(own.needed, given))
+    return own.changed
 
 
 def sums_in_loops(
