@@ -1,4 +1,4 @@
-"""All rewrites of bodies that are about to be lowered, in the order in which they are asked. ``BODIES`` see a whole body once, ``NODES`` each node as it is evaluated.
+"""All rewrites of bodies that are about to be lowered, in the order in which they are asked. ``BODIES`` see a whole body once, ``ROOTS`` each node as it is evaluated.
 
 The smallest stands here: powers with an exponent in quarters are square roots, which are several times as fast as a general power.
 ``a ** 0.75 == sqrt(a) * sqrt(sqrt(a))`` for every ``a`` that has such a power, and both are NaN where there is none. Whole
@@ -113,67 +113,68 @@ def _root(node: Expr, place: Place) -> Expr:
     return node if found is None else found
 
 
-UNIT_AXES = Rewrite(
-    "unit axes",
-    lambda body, at: at_unit_axes(body, at.axes),
-    "arrays with axes of extent 1 are taken as they are, without an index and a new axis in its place",
+# Where zeros are put around what a body reads is decided between these and those after them.
+BEFORE_PADDING = (
+    Rewrite(
+        "residues apart",
+        lambda body, at: with_residues_apart(body, at.axes, at.scope),
+        "terms at all residues of an axis are put side by side, not spread out and added",
+        in_tiles=False,
+    ),
+    Rewrite(
+        "unit axes",
+        lambda body, at: at_unit_axes(body, at.axes),
+        "arrays with axes of extent 1 are taken as they are, without an index and a new axis in its place",
+    ),
+    Rewrite(
+        "short axes apart",
+        lambda body, at: short_axes_apart(body, at.axes),
+        "an axis of a few positions that is read in several orders is transposed otherwise",
+        in_tiles=False,
+    ),
+    Rewrite(
+        "stacked terms",
+        _of_sums(with_stacked_terms),
+        "products with the slices of one tensor are one product",
+        in_tiles=False,
+    ),
+    Rewrite(
+        "rows of tables apart",
+        lambda body, at: with_rows_apart(body, at.axes, at.policy.rates),
+        "a product with each of a few matrices takes less than gathering the one of each row",
+        in_tiles=False,
+    ),
+    Rewrite(
+        "factors outside",
+        lambda body, at: with_factors_outside(body),
+        "weights of gathered rows are multiplied once, and a choice that no reduced axis decides leaves a product behind",
+    ),
 )
-SHORT_AXES = Rewrite(
-    "short axes apart",
-    lambda body, at: short_axes_apart(body, at.axes),
-    "an axis of a few positions that is read in several orders is transposed otherwise",
-    in_tiles=False,
-)
-STACKED_TERMS = Rewrite(
-    "stacked terms",
-    _of_sums(with_stacked_terms),
-    "products with the slices of one tensor are one product",
-    in_tiles=False,
-)
-FACTORS_OUTSIDE = Rewrite(
-    "factors outside",
-    lambda body, at: with_factors_outside(body),
-    "weights of gathered rows are multiplied once, and a choice that no reduced axis decides leaves a product behind",
-)
-TABLE_ROWS = Rewrite(
-    "rows of tables apart",
-    lambda body, at: with_rows_apart(body, at.axes, at.policy.rates),
-    "a product with each of a few matrices takes less than gathering the one of each row",
-    in_tiles=False,
-)
-RESIDUES = Rewrite(
-    "residues apart",
-    lambda body, at: with_residues_apart(body, at.axes, at.scope),
-    "terms at all residues of an axis are put side by side, not spread out and added",
-    in_tiles=False,
-)
-DISJOINT_TERMS = Rewrite(
-    "disjoint terms",
-    lambda body, at: without_disjoint_sums(body, at.axes, at.scope),
-    "terms at different positions of an axis are put side by side, not padded and added",
-)
-EVEN_FUNCTIONS = Rewrite(
-    "even functions",
-    lambda body, at: with_even_functions(body),
-    "squares of a difference and of its negative are the same, and so is what is computed from them",
-)
-SHARED_CALLS = Rewrite(
-    "shared calls",
-    lambda body, at: with_shared_calls(body),
-    "an expensive factor of several sums is computed once, and products with one matrix are one product",
-)
-NARROW_FACTORS = Rewrite(
-    "narrow factors first",
-    lambda body, at: with_narrow_factors_first(body, at.axes),
-    "what does not depend on all axes is multiplied before it meets what does",
+AFTER_PADDING = (
+    Rewrite(
+        "even functions",
+        lambda body, at: with_even_functions(body),
+        "squares of a difference and of its negative are the same, and so is what is computed from them",
+    ),
+    Rewrite(
+        "disjoint terms",
+        lambda body, at: without_disjoint_sums(body, at.axes, at.scope),
+        "terms at different positions of an axis are put side by side, not padded and added",
+    ),
+    Rewrite(
+        "shared calls",
+        lambda body, at: with_shared_calls(body),
+        "an expensive factor of several sums is computed once, and products with one matrix are one product",
+    ),
+    Rewrite(
+        "narrow factors first",
+        lambda body, at: with_narrow_factors_first(body, at.axes),
+        "what does not depend on all axes is multiplied before it meets what does",
+    ),
 )
 ROOTS = Rewrite(
     "roots for powers", _root, "powers in quarters are square roots, several times as fast as a power"
 )
 
-# Where zeros are put around what a body reads is decided between these two.
-BEFORE_PADDING = (RESIDUES, UNIT_AXES, SHORT_AXES, STACKED_TERMS, TABLE_ROWS, FACTORS_OUTSIDE)
-AFTER_PADDING = (EVEN_FUNCTIONS, DISJOINT_TERMS, SHARED_CALLS, NARROW_FACTORS)
 BODIES = (*BEFORE_PADDING, *AFTER_PADDING)
-NODES = (ROOTS,)
-REWRITES = (*BODIES, *NODES)
+REWRITES = (*BODIES, ROOTS)
