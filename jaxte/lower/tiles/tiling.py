@@ -14,7 +14,7 @@ from math import prod
 from jaxte.lang.expr import Call, Expr, Reduce
 from jaxte.lang.graphs import Members, among
 from jaxte.lang.limits import FEW
-from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
+from jaxte.lang.walk import free_axes, postorder, reads_of, reductions, substitute
 from jaxte.lower.code.choice import Amounts, Choice, TilePass
 from jaxte.lower.cost.platform import Rates
 from jaxte.lower.cost.policy import Policy
@@ -92,6 +92,13 @@ class Tiling:
                     continue
             order.append(item)
         return replace(self, order=tuple(order), stand_ins={**self.stand_ins, **new}) if new else self
+
+    def sharing(self, part: Tensor, tables: Mapping[Compute, Mapping[Expr, Expr]]) -> Tiling:
+        """The same with ``part``, made before the first tensor that reads it; ``tables`` have what stands for parts of bodies."""
+        first = next(t for t in self.order if isinstance(t, Compute) and t in tables)
+        return self.with_bodies(
+            lambda t: ([part] if t is first else [], substitute(t.body, tables.get(t, {})))
+        )
 
     def with_definitions(
         self, found: Mapping[Tensor, Compute], unread: Iterable[Tensor], results: Members[Tensor]

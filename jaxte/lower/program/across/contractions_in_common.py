@@ -21,7 +21,7 @@ from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import MOST_PARTS, SEARCHED, SLIGHT_MARGIN
-from jaxte.lang.walk import depends_on, free_axes, reductions, substitute
+from jaxte.lang.walk import depends_on, free_axes, reductions
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.tiles.tiling import Tiling
@@ -283,10 +283,4 @@ def _reading(planned: Tiling, members: Mapping[_Sum, _Pair]) -> Tiling:
         value = multiplied(factors)
         new = Reduce(member.node.reducer, (value,), axes, TRUE) if axes else value
         tables.setdefault(member.tensor, {})[member.node] = new
-    first = next(t for t in planned.order if isinstance(t, Compute) and t in tables)
-
-    def rule(tensor: Compute) -> tuple[Sequence[Tensor], Expr]:
-        before = [part] if tensor is first else []
-        return before, substitute(tensor.body, tables.get(tensor, {}))
-
-    return planned.with_bodies(rule)
+    return planned.sharing(part, tables)

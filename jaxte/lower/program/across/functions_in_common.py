@@ -25,7 +25,7 @@ from jaxte.lower.cost.work import Work, expensive_calls, is_expensive, points
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.sets.intervals import known
 from jaxte.tensors.structure import CANONICAL, PartialSum
-from jaxte.tensors.tensor import Compute, Tensor
+from jaxte.tensors.tensor import Compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +149,7 @@ def _reading(planned: Tiling, uses: Sequence[_Use]) -> Tiling:
         at = dict(zip(first.axes, use.axes, strict=True))
         read = Read(part, [at[a] for a in axes])
         tables.setdefault(use.tensor, {})[use.root] = use.reading(read, [found[f] for f in shared])
-    earliest = next(iter(tables))
-
-    def rule(tensor: Compute) -> tuple[Sequence[Tensor], Expr]:
-        return [part] if tensor is earliest else [], substitute(tensor.body, tables.get(tensor, {}))
-
-    return planned.with_bodies(rule)
+    return planned.sharing(part, tables)
 
 
 def _order(uses: Sequence[_Use]) -> Sequence[Axis]:
