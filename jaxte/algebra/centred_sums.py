@@ -75,7 +75,7 @@ def _is_zero_sum(factors: Sequence[Expr], node: Reduce) -> bool:
     for factor in factors[1:]:
         product = product * factor
     try:
-        left = _Means().polynomial(Reduce(node.reducer, (product,), node.axes, node.where))
+        left = _Means().polynomial(node.changed(exprs=(product,)))
     except TooLarge:
         return False
     return all(abs(c) < ROUNDED for c in left.values())

@@ -108,7 +108,7 @@ def with_conditions_around(node: Reduce, conditions: Sequence[Expr]) -> Reduce:
     if not more:
         return node
     where = conjunction([*conjuncts(node.where), *more])
-    return Reduce(node.reducer, node.exprs, node.axes, where, node.position)
+    return node.changed(where=where)
 
 
 def _leaves_out(node: Reduce, condition: Expr) -> bool:

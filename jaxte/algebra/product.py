@@ -153,7 +153,7 @@ def times_sum(
     kept = multiplied(inner)
     if kept.dtype != node.dtype or kept.weak:
         return None
-    scaled = multiplied([*outer, Factor(Reduce(node.reducer, (kept,), node.axes, TRUE))], guards)
+    scaled = multiplied([*outer, Factor(node.changed(exprs=(kept,), where=TRUE))], guards)
     return scaled if scaled.dtype == node.dtype and not scaled.weak else None
 
 
@@ -235,4 +235,4 @@ def conditions_outside(node: Reduce) -> Reduce:
     if len(found.guards) == len(conjuncts(node.where)) or any(f.guard for f in found.factors):
         return node
     expr = cast(multiplied(found.factors), node.exprs[0].dtype)
-    return Reduce(node.reducer, (expr,), node.axes, conjunction(found.guards))
+    return node.changed(exprs=(expr,), where=conjunction(found.guards))

@@ -240,8 +240,23 @@ class Reduce(Expr):
     def is_extremum(self) -> bool:
         return self.reducer.is_extremum
 
+    def changed(
+        self,
+        exprs: Sequence[Expr] | None = None,
+        axes: Sequence[Axis] | None = None,
+        where: Expr | None = None,
+    ) -> Reduce:
+        """The same reduction of other expressions, over other axes, or of other points."""
+        return Reduce(
+            self.reducer,
+            self.exprs if exprs is None else exprs,
+            self.axes if axes is None else axes,
+            self.where if where is None else where,
+            self.position,
+        )
+
     def rebuild(self, children: Sequence[Expr]) -> Expr:
-        return Reduce(self.reducer, children[:-1], self.axes, children[-1], self.position)
+        return self.changed(children[:-1], where=children[-1])
 
     def __reduce__(self) -> Any:
         return Reduce, (self.reducer, self.exprs, self.axes, self.where, self.position)

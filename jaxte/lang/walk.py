@@ -113,7 +113,7 @@ def at_positions(root: Expr, table: Mapping[Any, Expr]) -> Expr:
             a: Axis(a.name, a.lo, a.hi, reduction=True) if a in met else a for a in node.axes
         }
         *exprs, where = (substitute(child, own) for child in node.children)
-        return Reduce(node.reducer, exprs, [own[a] for a in node.axes], where, node.position)  # type: ignore[misc]
+        return node.changed(exprs=exprs, axes=[own[a] for a in node.axes], where=where)  # type: ignore[misc]
 
     return substitute(rewrite(root, rule), table)
 

@@ -188,7 +188,7 @@ def _where(condition: Expr, value: Expr, node: Reduce) -> Expr:
         return value
     if isinstance(value, Reduce) and value.reducer is node.reducer and not value.is_sum:
         where = call(AND, condition, value.where)
-        return Reduce(value.reducer, value.exprs, value.axes, where, value.position)
+        return value.changed(where=where)
     return call(SELECT, condition, value, node.reducer.identity[0])
 
 

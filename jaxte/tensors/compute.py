@@ -188,7 +188,7 @@ def _joined(found: Cut) -> Expr:
         if isinstance(p.axis, Axis) and isinstance(p.body, Reduce)
     ]
     if owner.is_sum:
-        sums: list[Expr] = [Reduce(b.reducer, b.exprs, (a, *rest), b.where, b.position) for _, a, b in parts]
+        sums: list[Expr] = [b.changed(axes=(a, *rest)) for _, a, b in parts]
         return reduce(lambda a, b: call(ADD, a, b), sums)
     (_, axis, last), *before = reversed(parts)
     *exprs, where = (substitute(child, {axis: found.axis}) for child in last.children)
@@ -248,7 +248,7 @@ def _read_of_own(name: str, node: Reduce, order: Sequence[Axis], guard: Sequence
     for condition in guard:
         where = call(AND, condition, where)
     own = tuple(Axis(axis.name, 0, axis.extent) for axis in free)
-    body = Reduce(node.reducer, node.exprs, node.axes, where, node.position)
+    body = node.changed(where=where)
     shifted = {old: new + old.lo for old, new in zip(free, own, strict=True)}
     return Read(Compute(name, own, substitute(body, shifted)), [axis - axis.lo for axis in free])
 

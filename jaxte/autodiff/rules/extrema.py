@@ -58,7 +58,7 @@ def _at_first(tensor: Compute, node: Reduce, idle: Sequence[Axis], seed: Expr) -
     """The adjoint where elements do not differ along the axes ``idle``: the first of them stand for all, with their sum."""
     rest = [a for a in node.axes if not among(a, idle)]
     if rest:
-        node = Reduce(node.reducer, node.exprs, rest, node.where, node.position)
+        node = node.changed(axes=rest)
         seed = extremum_adjoint(tensor, node, seed)
     return guard(conjunction([call(ops.EQUAL, a, a.lo) for a in idle]), seed)
 

@@ -132,7 +132,7 @@ def _held_whole(tensor: Tensor) -> Compute:
 def found_again(extremum: Extremum, element: Expr) -> Extremum:
     """The same of ``element``, which is held, and of the extremum of that: the one of the definition may have been rounded otherwise."""
     node = extremum.node
-    best = extremum.read("best", lambda: Reduce(node.reducer, (element,), node.axes, node.where))
+    best = extremum.read("best", lambda: node.changed(exprs=(element,)))
     return replace(extremum, element=element, found=best)
 
 

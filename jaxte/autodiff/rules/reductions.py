@@ -74,7 +74,7 @@ def reduction_contributions(tensor: Compute, seed: Expr, wanted: Wanted) -> list
         case "prod":
             # in any order: digits need to know all extents but the first one's
             axes = sorted(node.axes, key=lambda a: isinstance(a.extent, Const))
-            node = Reduce(node.reducer, node.exprs, axes, node.where, node.position)
+            node = node.changed(axes=axes)
             return _multiplied(tensor, node, seed, wanted)
     return _combined(tensor, node, seed, wanted, _combiner_slope)
 

@@ -150,7 +150,7 @@ def _sum_of(tensor: Tensor, product: Compute, quotient: Compute) -> tuple[Adjoin
     own_sign, own = product_of(element, whole=True).signed()
     if Counter(factors) != Counter(own):
         return None
-    summed = Reduce(body.reducer, (Read(product, read.indices),), body.axes, body.where)
+    summed = body.changed(exprs=(Read(product, read.indices),))
     name = f"sum_{product.name}"
     return Adjoint(name, tensor.axes, summed, [product]), negative != (sign != own_sign)
 

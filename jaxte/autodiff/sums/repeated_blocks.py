@@ -171,7 +171,7 @@ def _renamed(root: Expr, tensors: Mapping[Tensor, Tensor], axes: dict[Axis, Axis
                 return Read(tensors[node.tensor], children)
             case Reduce():
                 own = [axes.setdefault(a, _fresh(a)) for a in node.axes]
-                return Reduce(node.reducer, children[:-1], own, children[-1], node.position)
+                return node.changed(exprs=children[:-1], axes=own, where=children[-1])
         same = all(new is old for new, old in zip(children, node.children, strict=True))
         return node if same else node.rebuild(children)
 

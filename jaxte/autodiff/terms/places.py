@@ -123,7 +123,7 @@ def deskewed(node: Reduce) -> Reduce:
     where += [substitute(c, table) for c in conditions if not is_decidable(c)]
     exprs = [simplify_reads(substitute(e, table)) for e in node.exprs]
     own = [a for e in new.values() for a in free_axes(e)]
-    return Reduce(node.reducer, exprs, own, tidy(conjunction(where)), node.position)
+    return node.changed(exprs=exprs, axes=own, where=tidy(conjunction(where)))
 
 
 def _in_order(

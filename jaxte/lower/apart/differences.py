@@ -115,7 +115,7 @@ def seconds_apart(found: Difference, facts: Platform) -> tuple[float, float]:
     for side in found.sides:
         factors = [Factor(side) if f is found.wide else f for f in found.product.factors]
         _, inner = split_outer(factors, found.node.axes)
-        own = Reduce(found.node.reducer, (multiplied(inner),), found.node.axes, TRUE)
+        own = found.node.changed(exprs=(multiplied(inner),), where=TRUE)
         apart += general_work(tuple(free_axes(own)), own, facts).seconds(facts.rates)
         apart += 2 * width * points(free_axes(side)) / _moved(facts)
     return whole, apart + 4 * width * points(free_axes(found.node)) / _moved(facts)
@@ -222,5 +222,5 @@ def _sum(found: Difference, factors: Sequence[Factor]) -> Expr | None:
     outer, inner = split_outer(own, axes)
     if all(isinstance(f.expr, Const) for f in inner):
         return None
-    node = Reduce(found.node.reducer, (multiplied(inner),), axes, TRUE)
+    node = found.node.changed(exprs=(multiplied(inner),), axes=axes, where=TRUE)
     return times_sum(outer, inner, node) if outer else node

@@ -147,7 +147,7 @@ def _pair(places: tuple[int, int], one: _Scaled, other: _Scaled) -> _Pair | None
     node = one.sum.node
     renamed = substitute(other.sum.node.exprs[0], dict(zip(other.sum.node.axes, node.axes, strict=True)))
     first = difference_in(node)
-    second = difference_in(Reduce(node.reducer, (renamed,), node.axes, TRUE))
+    second = difference_in(node.changed(exprs=(renamed,), where=TRUE))
     if first is None or second is None:
         return None
     if not has_known_extents(first) or set(first.sides) != set(second.sides):
@@ -198,7 +198,7 @@ def _sum(pair: _Pair, owner: Compute, parts: Parts) -> Expr:
     axes = sorted(own, key=lambda a: not among(a, pair.one.node.axes)) if pair.features > 1 else own
     weight = parts.element(owner, "weights", axes, added(sorted(pair.weights, key=lambda own: -own[1])))
     node = pair.one.node
-    result: Expr = Reduce(node.reducer, (call(MULTIPLY, weight, pair.difference),), node.axes, TRUE)
+    result: Expr = node.changed(exprs=(call(MULTIPLY, weight, pair.difference),), where=TRUE)
     result = multiplied([*pair.outside, Factor(result)]) if pair.outside else result
     condition = pair.one.condition
     return result if condition is TRUE else call(SELECT, condition, result, Const(0.0))

@@ -74,7 +74,7 @@ def with_choice(node: Reduce) -> Reduce:
         return node
     (value,), (nothing,) = node.exprs, node.reducer.identity
     chosen = select(node.where, value, cast(nothing, value.dtype))
-    return Reduce(node.reducer, (chosen,), node.axes, TRUE)
+    return node.changed(exprs=(chosen,), where=TRUE)
 
 
 def _fewest(sliding: Sequence[Read], node: Reduce) -> int:

@@ -58,7 +58,7 @@ def _left(condition: Expr, node: Reduce, axes: Sequence[Axis]) -> float:
     """The part of the points of ``node`` that ``condition`` alone leaves: of one that asks data, what it tells of ``axes``."""
     if not reads_of(condition):
         return share([condition])
-    told = told_by_data(Reduce(node.reducer, node.exprs, node.axes, condition, node.position), axes)
+    told = told_by_data(node.changed(where=condition), axes)
     return 1 / max(prod(map(extent, told)), 1)
 
 

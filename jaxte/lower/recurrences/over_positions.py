@@ -110,7 +110,7 @@ def _placed(node: Reduce, canonical: dict[tuple[object, ...], Axis]) -> _Placed 
     reduced = [canonical["sum", n, a.lo, a.hi] for n, a in enumerate(node.axes)]
     table |= own
     exprs, where = [substitute(e, table) for e in node.exprs], substitute(node.where, table)
-    body = Reduce(node.reducer, exprs, reduced, where, node.position)
+    body = node.changed(exprs=exprs, axes=reduced, where=where)
     axes = tuple(own.values())
     return _Placed(axes, body, tuple(own)) if all(among(a, axes) for a in free_axes(body)) else None
 

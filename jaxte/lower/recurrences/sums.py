@@ -242,7 +242,7 @@ def _part(node: Reduce, axis: Axis) -> Expr:
     rest = tuple(a for a in node.axes if a is not axis)
     (expr,), where = node.exprs, node.where
     if rest:
-        return Reduce(node.reducer, (expr,), rest, where)
+        return node.changed(exprs=(expr,), axes=rest, where=where)
     return expr if where is TRUE else call(SELECT, where, expr, cast(as_expr(0), expr.dtype))
 
 

@@ -154,7 +154,7 @@ def _multiples(branches: Mapping[Expr, tuple[Factor, ...] | None], node: Reduce)
             return None
     if inner is None or (node.where is not TRUE and any(map(may_be_infinite, chain(*outer.values())))):
         return None  # a sum without points is zero, whatever it is multiplied by
-    total = Reduce(node.reducer, (multiplied(inner),), node.axes, node.where, node.position)
+    total = node.changed(exprs=(multiplied(inner),))
     common = in_common(list(outer.values()))
     shared = Factor(multiplied([Factor(total), *common]))
     return {branch: multiplied([*without(own, common), shared]) for branch, own in outer.items()}

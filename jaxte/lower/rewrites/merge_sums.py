@@ -102,7 +102,7 @@ def _joined(members: Sequence[SignedSum]) -> Expr | None:
     body = multiplied([*shared, Factor(_positive_first(rests))])
     if body.dtype != first.exprs[0].dtype or body.weak:
         return None
-    result: Expr = Reduce(first.reducer, (body,), first.axes, first.where, first.position)
+    result: Expr = first.changed(exprs=(body,))
     if members[0].condition is not TRUE:
         result = call(SELECT, members[0].condition, result, Const(0.0))
     return result

@@ -177,7 +177,7 @@ def term_at(node: Reduce, table: Mapping[Expr, Expr]) -> Expr:
     rest = [a for a in node.axes if a not in table]
     expr, where = substitute(node.exprs[0], table), substitute(node.where, table)
     if rest:
-        return Reduce(node.reducer, (expr,), rest, where)
+        return node.changed(exprs=(expr,), axes=rest, where=where)
     return expr if where is TRUE else call(SELECT, where, expr, node.reducer.identity[0])
 
 

@@ -122,7 +122,7 @@ def _joined(terms: Sequence[_Term], node: Reduce) -> Expr:
     others = chosen(axis, [t.other for t in terms])
     indices = [axis if n == first.dim else index for n, index in enumerate(first.read.indices)]
     product = others * Read(first.read.tensor, indices)
-    return Reduce(node.reducer, (product,), (axis, *node.axes), TRUE)
+    return node.changed(exprs=(product,), axes=(axis, *node.axes), where=TRUE)
 
 
 def with_rows_apart(root: Expr, axes: Sequence[Axis], rates: Rates) -> Expr:

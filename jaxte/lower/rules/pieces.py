@@ -222,4 +222,4 @@ def _over(node: Reduce, parts: dict[Axis, Part]) -> Reduce:
     own = {a: Axis(a.name, 0, count, reduction=True) for a, (_, count) in parts.items()}
     table: dict[Expr, Expr] = {a: own[a] + start for a, (start, _) in parts.items()}
     where, *exprs = (decided(straightened(substitute(e, table))) for e in (node.where, *node.exprs))
-    return Reduce(node.reducer, exprs, [own.get(a, a) for a in node.axes], where)
+    return node.changed(exprs=exprs, axes=[own.get(a, a) for a in node.axes], where=where)

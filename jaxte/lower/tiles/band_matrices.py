@@ -176,7 +176,7 @@ class _Matrices:
         else:
             where = conjunction([where, *inside])
         axes = [new if new is not None and a is diagonal else a for a in node.axes]
-        return Reduce(node.reducer, (expr,), axes, where, node.position)
+        return node.changed(exprs=(expr,), axes=axes, where=where)
 
     def _is_zero_outside(self, expr: Expr, place: tuple[Expr, Expr]) -> bool:
         """Whether ``expr``, at a row and a column, is 0 without a condition: a product of a matrix with what is finite there."""

@@ -143,7 +143,7 @@ class Blocks:
         exprs = [self.local(e, place) for e in node.exprs]
         kept = self._conditions(node, place)
         conditions = conjunction([*(self.local(c, place) for c in kept), *where])
-        return Reduce(node.reducer, exprs, axes, conditions, node.position)
+        return node.changed(exprs=exprs, axes=axes, where=conditions)
 
     def once(self, product: Expr, at: Expr) -> Expr | None:
         """``product`` with zeros at positions that an earlier block has; None where no factor is read at ``at`` alone."""
@@ -163,7 +163,7 @@ class Blocks:
     def _reduce(self, node: Reduce, place: Place, table: dict[Expr, Expr]) -> Reduce:
         exprs = [substitute(e, table) for e in node.exprs]
         where = conjunction([substitute(c, table) for c in self._conditions(node, place)])
-        return Reduce(node.reducer, exprs, node.axes, where, node.position)
+        return node.changed(exprs=exprs, where=where)
 
     def _conditions(self, node: Reduce, place: Place) -> list[Expr]:
         """The conditions of ``node`` that a tile has to test; the range of the axis is one if the axis is reduced."""

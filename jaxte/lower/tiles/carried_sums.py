@@ -122,7 +122,7 @@ def _skewed(node: Reduce, inside: Members[Any]) -> Iterator[Reduce]:
             inside_too = [row >= axis.lo, row < axis.hi]
             where = conjunction([*(substitute(c, {axis: row}) for c in conjuncts(node.where)), *inside_too])
             exprs = [straightened(substitute(e, {axis: row})) for e in node.exprs]
-            yield Reduce(node.reducer, exprs, axes, straightened(where), node.position)
+            yield node.changed(exprs=exprs, axes=axes, where=straightened(where))
 
 
 def _positions(node: Reduce, inside: Members[Any]) -> Iterator[tuple[Expr, int]]:
@@ -206,10 +206,10 @@ def _parts(
         local = blocks.reduce(node, place, axes, where)
         product = blocks.once(local.exprs[0], place.at) if node.is_sum else None
         if product is not None:
-            return (Reduce(node.reducer, (product,), axes, local.where),)
+            return (node.changed(exprs=(product,), axes=axes, where=local.where),)
         where = [*where, blocks.number(blocks.origin + place.at) >= Read(blocks.first, ())]
     if _is_argument(node):  # the position within the block is what XLA finds fast
-        value = Reduce(node.reducer, (cast(place.axis, "int32"), node.exprs[1]), node.axes, node.where)
+        value = node.changed(exprs=(cast(place.axis, "int32"), node.exprs[1]))
         local = blocks.reduce(value, place, axes, where)
         exprs = (cast(place.at, "int32"), local.exprs[1])
         at, best = (Reduce(node.reducer, exprs, axes, local.where, n) for n in (0, 1))
@@ -241,7 +241,7 @@ def _over_block(blocks: Blocks, part: Expr, at: Expr) -> Expr:
     exprs = [straightened(substitute(e, table)) for e in part.exprs]
     where = straightened(conjunction([*(substitute(c, table) for c in held), inside]))
     axes = [own if a is longest else a for a in part.axes]
-    return Reduce(part.reducer, exprs, axes, where, part.position)
+    return part.changed(exprs=exprs, axes=axes, where=where)
 
 
 def _is_argument(node: Reduce) -> bool:

@@ -137,7 +137,7 @@ def _rewritten(
 
 def _without_outer(node: Reduce, exprs: Sequence[Expr]) -> Expr:
     """``node`` over ``exprs``; the factors that do not depend on its axes stand before it, not in what is carried through tiles."""
-    own = Reduce(node.reducer, exprs, node.axes, node.where, node.position)
+    own = node.changed(exprs=exprs)
     if not node.is_sum or node.where is not TRUE:
         return own
     product = product_of(exprs[0])

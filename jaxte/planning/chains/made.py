@@ -203,7 +203,7 @@ class _Body:
                 values = [self._whole(own) for own in zip(*(n.children for n in row), strict=True)]
                 own_axes = zip(*(n.axes for n in row if isinstance(n, Reduce)), strict=True)
                 axes = [self._axis(own) for own in own_axes]
-                return Reduce(node.reducer, values[:-1], axes, values[-1], node.position)
+                return node.changed(exprs=values[:-1], axes=axes, where=values[-1])
         return node
 
     def _growing(self, row: Row) -> Expr:

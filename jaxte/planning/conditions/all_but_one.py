@@ -93,7 +93,7 @@ def _joined(
     parts: list[Expr] = []
     for label, side in (("before", (along, position)), ("after", (position, along))):
         inside = conjunction([*conjuncts(others), call(LESS, *side)])
-        element = substitute(Reduce(node.reducer, exprs, node.axes, inside, node.position), own)
+        element = substitute(node.changed(exprs=exprs, where=inside), own)
         if not reads_inside([*own.values()], element):
             return None
         parts.append(Read(Compute(f"{name}_{label}", [*own.values()], element), over))

@@ -54,7 +54,7 @@ def with_equations_solved(node: Reduce) -> tuple[Expr, Expr]:
     outside = [c for c in conditions if not depends_on(c, axes)]
     inside = conjunction([c for c in conditions if depends_on(c, axes)])
     expr = straightened(substitute(node.exprs[0], table))
-    return conjunction(outside), Reduce(node.reducer, (expr,), axes, inside) if axes else expr
+    return conjunction(outside), node.changed(exprs=(expr,), axes=axes, where=inside) if axes else expr
 
 
 def _is_equation(condition: Expr, axes: Iterable[Axis]) -> bool:
@@ -97,7 +97,7 @@ def with_tight_axes(node: Reduce) -> Reduce:
     if not table and len(left) == len(conditions):
         return node
     where, *exprs = (straightened(substitute(e, table)) for e in (conjunction(left), *node.exprs))
-    return Reduce(node.reducer, exprs, axes, where, node.position)
+    return node.changed(exprs=exprs, axes=axes, where=where)
 
 
 def _own(axis: Axis, low: int, high: int) -> Axis:
@@ -163,7 +163,7 @@ def _with_choices_as_conditions(node: Reduce) -> Reduce:
         value = multiplied(product.factors)
         if (value.dtype, value.weak) == (expr.dtype, expr.weak):
             where, expr = conjunction([*conjuncts(where), *map(positive, product.guards)]), value
-    return node if expr is node.exprs[0] else Reduce(node.reducer, (expr,), node.axes, where, node.position)
+    return node if expr is node.exprs[0] else node.changed(exprs=(expr,), where=where)
 
 
 def _chosen(where: Expr, expr: Expr, identity: Expr) -> tuple[Expr, Expr]:

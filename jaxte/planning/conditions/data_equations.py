@@ -53,7 +53,7 @@ def with_data_equations(node: Reduce, targets: Sequence[Axis]) -> tuple[Expr, Ex
         or not any(_ties(c, targets) for c in inside)
     ):
         return TRUE, node
-    return conjunction(outside), Reduce(node.reducer, (value,), axes, conjunction(inside), node.position)
+    return conjunction(outside), node.changed(exprs=(value,), axes=axes, where=conjunction(inside))
 
 
 def _ties(condition: Expr, axes: Iterable[Axis]) -> bool:

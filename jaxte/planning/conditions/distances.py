@@ -210,7 +210,7 @@ def _where(inside: Expr, body: Expr) -> Expr:
         return body
     if isinstance(body, Reduce) and not body.is_sum:
         where = call(AND, inside, body.where)
-        return Reduce(body.reducer, body.exprs, body.axes, where, body.position)
+        return body.changed(where=where)
     zero = False if body.dtype == "bool" else cast(0, body.dtype)
     return call(SELECT, inside, body, zero)
 

@@ -53,7 +53,7 @@ def with_masked_weights(node: Reduce, name: str) -> Reduce:
         *(g for g in product.guards if not among(g, masks)),
         *(f.expr for f in product.factors if f.guard),
     ]
-    masked = Reduce(node.reducer, (multiplied(factors),), node.axes, conjunction(rest), node.position)
+    masked = node.changed(exprs=(multiplied(factors),), where=conjunction(rest))
     return _within(masked, box)
 
 
@@ -121,7 +121,7 @@ def _within(node: Reduce, box: dict[Axis, tuple[int, int]]) -> Reduce:
     own = {a: Axis(a.name, 0, hi - lo, reduction=True) for a, (lo, hi) in ends.items()}
     table: dict[Expr, Expr] = {a: own[a] + lo for a, (lo, _) in ends.items()}
     where, *exprs = (straightened(substitute(e, table)) for e in (node.where, *node.exprs))
-    return Reduce(node.reducer, exprs, [own.get(a, a) for a in node.axes], where, node.position)
+    return node.changed(exprs=exprs, axes=[own.get(a, a) for a in node.axes], where=where)
 
 
 def _masked(weights: Factor, masks: Sequence[Expr], dtype: str, name: str) -> Read:

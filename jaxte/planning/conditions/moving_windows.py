@@ -80,7 +80,7 @@ def _windowed(node: Reduce, axis: Axis) -> Reduce | None:
     within = dict.fromkeys([*axes, *(a for c in kept for a in free_axes(c))])
     where = conjunction(prune(kept, list(within)))
     exprs = [straightened(substitute(e, {axis: at})) for e in node.exprs]
-    return Reduce(node.reducer, exprs, axes, where, node.position)
+    return node.changed(exprs=exprs, axes=axes, where=where)
 
 
 def _windows(conditions: Sequence[Expr], axis: Axis) -> Iterator[_Window]:
@@ -185,7 +185,7 @@ def sum_of(expr: Expr, known: Mapping[Tensor, Term]) -> Term | None:
                 return Term(1, (), expr)
             if depends_on(inner.node.where, expr.axes):
                 return Term(1, (), expr)
-            joined = Reduce(expr.reducer, inner.node.exprs, (*expr.axes, *inner.node.axes), expr.where)
+            joined = expr.changed(exprs=inner.node.exprs, axes=(*expr.axes, *inner.node.axes))
             return replace(inner, node=under(joined, conjuncts(inner.node.where)))
     return None
 
@@ -193,4 +193,4 @@ def sum_of(expr: Expr, known: Mapping[Tensor, Term]) -> Term | None:
 def under(node: Reduce, conditions: Sequence[Expr]) -> Reduce:
     """``node`` where ``conditions`` hold as well."""
     where = conjunction(list(dict.fromkeys([*conjuncts(node.where), *conditions])))
-    return Reduce(node.reducer, node.exprs, node.axes, where, node.position)
+    return node.changed(where=where)

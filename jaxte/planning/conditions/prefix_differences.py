@@ -182,7 +182,7 @@ def _renamed(node: Reduce, like: Reduce) -> Reduce | None:
         return None
     table: dict[Expr, Expr] = dict(zip(node.axes, like.axes, strict=True))
     exprs, where = [substitute(e, table) for e in node.exprs], substitute(node.where, table)
-    return Reduce(like.reducer, exprs, like.axes, where) if exprs[0] is like.exprs[0] else None
+    return like.changed(exprs=exprs, where=where) if exprs[0] is like.exprs[0] else None
 
 
 def _left_by(whole: Reduce, part: Reduce) -> list[Expr] | None:

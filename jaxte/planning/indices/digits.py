@@ -87,7 +87,7 @@ def _at_positions(node: Reduce) -> Iterator[Reduce | None]:
         sign = form.coefficient(axis)
         meaning = normal(sign * position - sign * from_linear(form - Linear({axis: sign})))
         inside = call(AND, call(AND, meaning >= axis.lo, meaning < axis.hi), node.where)
-        whole = Reduce(node.reducer, node.exprs, node.axes, inside)
+        whole = node.changed(where=inside)
         made = _over(whole, {axis: meaning}, {axis: (position,)})
         yield None if made is None else _without_implied(made)
 
@@ -100,7 +100,7 @@ def _without_implied(node: Reduce) -> Reduce:
         return bool(ends) and all(end is not None and end[0] >= 0 for end in ends)
 
     left = [c for c in conjuncts(node.where) if reads_of(c) or not holds(c)]
-    return Reduce(node.reducer, node.exprs, node.axes, conjunction(left))
+    return node.changed(where=conjunction(left))
 
 
 def _joined(node: Reduce) -> Iterator[Reduce | None]:
@@ -207,7 +207,7 @@ def _over(node: Reduce, table: dict[Expr, Expr], instead: dict[Axis, tuple[Axis,
     except IndexExpressionError:
         return None
     axes = [a for own in node.axes for a in instead.get(own, (own,))]
-    return Reduce(node.reducer, (expr,), axes, where, node.position)
+    return node.changed(exprs=(expr,), axes=axes, where=where)
 
 
 class Digits(Compute):
@@ -248,6 +248,6 @@ def with_digit_axes(body: Expr) -> Expr:
             return node
         axes = [digit for number in numbers for digit in number.digits]
         exprs = [at_digits(e, table) for e in node.exprs]
-        return Reduce(node.reducer, exprs, axes, at_digits(node.where, table), node.position)
+        return node.changed(exprs=exprs, axes=axes, where=at_digits(node.where, table))
 
     return rewrite(body, rule)

@@ -207,7 +207,7 @@ def with_groups(tensor: Compute) -> tuple[Expr, frozenset[Expr]]:
         summand = multiplied([Factor(g) for g in groups])
         if shared and summand.dtype == node.exprs[0].dtype:
             where = conjunction([*conjuncts(node.where), *product.guards])
-            table[node] = Reduce(node.reducer, (summand,), node.axes, where, node.position)
+            table[node] = node.changed(exprs=(summand,), where=where)
             found.update(shared)
     return (substitute(tensor.body, table) if table else tensor.body), frozenset(found)
 

@@ -91,7 +91,7 @@ def at_terms(node: Reduce, axes: Sequence[Axis], guards: Sequence[Expr], name: s
     inner = {a: Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes}
     rewriting = Rewriting(split, found, inner)
     exprs = [rewriting(e) for e in node.exprs]
-    own = Reduce(node.reducer, exprs, tuple(inner.values()), rewriting(node.where), node.position)
+    own = node.changed(exprs=exprs, axes=tuple(inner.values()), where=rewriting(node.where))
     places = [c.axis for c in found.order]
     if not set(free_axes(own)) <= set(places) or not reads_inside(places, own):
         return node  # a condition with a maximum of indices has terms of its own
@@ -137,7 +137,7 @@ def with_elements(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     if not set(free_axes(body)) <= set(places) or not reads_inside(places, body):
         return node
     read = Read(PartialSum(f"{name}_elements", places, body), [c.position for c in order])
-    return Reduce(node.reducer, (read,), node.axes, node.where, node.position)
+    return node.changed(exprs=(read,))
 
 
 def _summed_over_windows(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
@@ -173,7 +173,7 @@ def _summed_over_windows(node: Reduce, axes: Sequence[Axis], name: str) -> Reduc
     elements = PartialSum(f"{name}_elements", [a for a, _ in places.values()], body)
     read = Read(elements, [position for _, position in places.values()])
     expr = substitute(node.exprs[0], {element: read})
-    return Reduce(node.reducer, (expr,), node.axes, node.where, node.position)
+    return node.changed(exprs=(expr,))
 
 
 def _where_reads_meet(expr: Expr) -> Expr:

@@ -135,7 +135,7 @@ def with_turned_factors(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce
     if not table:
         return node
     body = substitute(node.exprs[0], table)
-    return Reduce(node.reducer, (body,), node.axes, node.where, node.position)
+    return node.changed(exprs=(body,))
 
 
 def _turns(read: Read, node: Reduce, others: Sequence[Read]) -> bool:

@@ -79,7 +79,7 @@ def with_lines(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
         factors = [*rest[:at], Factor(read), *rest[at:]]
     body = cast(multiplied([f for f in factors if not f.guard]), node.exprs[0].dtype)
     where = conjunction([*product.guards, *(f.expr for f in factors if f.guard)])
-    return Reduce(node.reducer, (body,), node.axes, where, node.position)
+    return node.changed(exprs=(body,), where=where)
 
 
 def on_lines(node: Reduce) -> list[Expr]:

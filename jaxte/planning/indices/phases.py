@@ -173,7 +173,7 @@ def _canonical(node: Expr, axes: Sequence[Axis]) -> Expr:
     reduced = [_reduced(n, a.lo, a.hi) for n, a in enumerate(node.axes)]
     table |= dict(zip(node.axes, reduced, strict=True))
     exprs = [substitute(e, table) for e in node.exprs]
-    return Reduce(node.reducer, exprs, reduced, substitute(node.where, table), node.position)
+    return node.changed(exprs=exprs, axes=reduced, where=substitute(node.where, table))
 
 
 @lru_cache(maxsize=256)  # of the axes that the sums of a graph run along

@@ -62,7 +62,7 @@ def _counted(node: Reduce) -> Reduce | None:
     if free_axes(expr).keys() & times.keys():
         return None
     scaled = call(MULTIPLY, Const(prod(times.values())), expr)
-    return Reduce(node.reducer, [scaled], [fewer.get(a, a) for a in node.axes], node.where, node.position)
+    return node.changed(exprs=[scaled], axes=[fewer.get(a, a) for a in node.axes])
 
 
 def _along(read: Read) -> dict[Axis, Repeat]:

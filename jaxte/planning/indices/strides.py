@@ -78,7 +78,7 @@ def with_frames(node: Reduce, axes: Sequence[Axis]) -> Reduce:
     summed = tuple(Axis(a.name, 0, a.hi, reduction=True) for a in parts)
     rest: dict[Expr, Expr] = {found.read: Read(frames, [*(normal(a - a.lo) for a in own), *summed])}
     rest[found.tap] = normal(found.row * summed[0] + summed[1])
-    return Reduce(node.reducer, [substitute(node.exprs[0], rest)], summed, node.where, node.position)
+    return node.changed(exprs=[substitute(node.exprs[0], rest)], axes=summed)
 
 
 def _over_rows(node: Reduce, axes: Sequence[Axis]) -> Reduce:
@@ -102,9 +102,7 @@ def _over_rows(node: Reduce, axes: Sequence[Axis]) -> Reduce:
         element = Read(read.tensor, [normal(substitute(index, table)) for index in read.indices])
         frames = laid_out(Frames, f"{read.tensor.name}_frames", [*new.values(), *parts], element)
         at = Read(frames, [*new, found.tap // found.row, found.tap % found.row])
-        return Reduce(
-            node.reducer, [substitute(node.exprs[0], {read: at})], node.axes, node.where, node.position
-        )
+        return node.changed(exprs=[substitute(node.exprs[0], {read: at})])
     return node
 
 

@@ -238,10 +238,8 @@ def one_axis_apart(node: Reduce, axes: Sequence[Axis], name: str) -> Reduce:
     if any(depends_on(c, before) for c in along):
         return node
     apart = [c for c in conditions if not among(c, along)]
-    row = Reduce(node.reducer, node.exprs, (inner,), conjunction(along), node.position)
+    row = node.changed(axes=(inner,), where=conjunction(along))
     found = at_terms(row, (*axes, *before), apart, name)
     if found is row:
         return node  # each window has elements of its own
-    return one_axis_apart(
-        Reduce(node.reducer, (found,), before, conjunction(apart), node.position), axes, name
-    )
+    return one_axis_apart(node.changed(exprs=(found,), axes=before, where=conjunction(apart)), axes, name)

@@ -177,10 +177,10 @@ def with_batches_first(node: Reduce, name: str) -> Reduce:
     if any(not among(a, place) for a in free_axes(element)):
         return node
     label = "_".join(a.name for a in alone.values())
-    total = Reduce(node.reducer, (element,), tuple(summed.values()), TRUE)
+    total = node.changed(exprs=(element,), axes=tuple(summed.values()), where=TRUE)
     left = tuple(a for a in node.axes if not among(a, list(alone.values())))
     part = PartialSum(f"{name}_over_{label}", axes, total)
-    return Reduce(node.reducer, (Read(part, others),), left, node.where)
+    return node.changed(exprs=(Read(part, others),), axes=left)
 
 
 def _is_alone(axis: Axis, place: int, read: Read, node: Reduce) -> bool:

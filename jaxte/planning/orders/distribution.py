@@ -154,7 +154,7 @@ def _with(node: Reduce, product: Product, wide: Factor, term: Expr) -> Reduce:
 def _over_own_axes(node: Reduce, body: Expr, where: Expr) -> Reduce:
     fresh = [Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes]
     table: dict[Expr, Expr] = dict(zip(node.axes, fresh, strict=True))
-    return Reduce(node.reducer, (substitute(body, table),), fresh, substitute(where, table))
+    return node.changed(exprs=(substitute(body, table),), axes=fresh, where=substitute(where, table))
 
 
 def added(sums: Sequence[Expr]) -> Expr:
@@ -188,7 +188,7 @@ def with_tables_first(node: Reduce, name: str) -> Expr:
     reduced = [Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes]
     new: dict[Expr, Expr] = {a: b + a.lo for a, b in zip(others, own, strict=True)}
     new |= dict(zip(node.axes, reduced, strict=True))
-    total = Reduce(node.reducer, (substitute(inner, new),), reduced, TRUE)
+    total = node.changed(exprs=(substitute(inner, new),), axes=reduced, where=TRUE)
     part = PartialSum(f"{name}_rows", [row, *own], total)
     return Read(part, [data, *(a - a.lo for a in others)])
 
@@ -233,7 +233,7 @@ def without_divisors(node: Reduce) -> tuple[Reduce, tuple[Expr, ...]]:
     if divided & {r.tensor for r in reads_of(body)}:
         return node, ()  # a quotient that is read all the same is there
     divisors = tuple(found[f][1] for f in factors if f in found)
-    return Reduce(node.reducer, (body,), node.axes, TRUE), divisors
+    return node.changed(exprs=(body,), where=TRUE), divisors
 
 
 def _quotient(factor: Factor, axes: Sequence[Axis], points: Sequence[Axis]) -> Quotient | None:
@@ -272,9 +272,7 @@ def with_powers_of_factors(node: Reduce) -> Reduce:
         return node
     body = multiplied([f for f in factors if not f.guard])
     where = conjunction([*product.guards, *(f.expr for f in factors if f.guard)])
-    return (
-        Reduce(node.reducer, (body,), node.axes, where, node.position) if body.dtype == node.dtype else node
-    )
+    return node.changed(exprs=(body,), where=where) if body.dtype == node.dtype else node
 
 
 def _apart(factor: Factor) -> list[Factor] | None:

@@ -73,7 +73,7 @@ def with_ranges(body: Expr, table: Mapping[Expr, Expr]) -> Expr:
         children = [memo[child] for child in node.children]
         if isinstance(node, Reduce):
             own = [renamed(a, table) for a in node.axes]
-            memo[node] = Reduce(node.reducer, children[:-1], own, children[-1], node.position)
+            memo[node] = node.changed(exprs=children[:-1], axes=own, where=children[-1])
         else:
             same = all(new is old for new, old in zip(children, node.children, strict=True))
             memo[node] = node if same else node.rebuild(children)

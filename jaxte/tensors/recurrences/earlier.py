@@ -63,7 +63,7 @@ def element_of(tensor: Compute, read: Read) -> Expr:
         axes = tuple(Axis(a.name, a.lo, a.hi, reduction=True) for a in node.axes)
         table: dict[Expr, Expr] = dict(zip(node.axes, axes, strict=True))
         exprs = tuple(substitute(e, table) for e in node.exprs)
-        return Reduce(node.reducer, exprs, axes, substitute(node.where, table), node.position)
+        return node.changed(exprs=exprs, axes=axes, where=substitute(node.where, table))
 
     body = rewrite(tensor.body, rule) if tensor.body.reduces else tensor.body
     return substitute(body, dict(zip(tensor.axes, read.indices, strict=True)))

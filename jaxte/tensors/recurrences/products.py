@@ -86,7 +86,7 @@ def _written_out(node: Reduce, axis: Axis) -> Expr:
         table: dict[Expr, Expr] = {axis: as_expr(position)}
         (expr, where) = (substitute(child, table) for child in node.children)
         if rest:
-            terms.append(Reduce(node.reducer, (expr,), rest, where, node.position))
+            terms.append(node.changed(exprs=(expr,), axes=rest, where=where))
         else:
             terms.append(call(SELECT, where, expr, node.reducer.identity[0]))
     return reduce(lambda a, b: call(op, a, b), terms)

@@ -89,7 +89,7 @@ def _summed_part(body: Reduce, shape: Sequence[int]) -> Expr | None:
     inner = part_of_product(element, [*shape, *(e for e in extents if e is not None)])
     if not isinstance(inner, Reduce):
         return None
-    return Reduce(body.reducer, inner.exprs, [*body.axes, *inner.axes], inner.where)
+    return body.changed(exprs=inner.exprs, axes=[*body.axes, *inner.axes], where=inner.where)
 
 
 def _at(tensor: Compute, indices: Sequence[Expr]) -> Expr:
@@ -98,7 +98,7 @@ def _at(tensor: Compute, indices: Sequence[Expr]) -> Expr:
     assert isinstance(body, Reduce)
     taken = {n.name for i in indices for n in all_of(Axis, i)}
     own = {a: Axis(_unlike(a.name, taken), 0, a.hi, reduction=True) for a in body.axes}
-    return Reduce(body.reducer, [replaced(e, own) for e in body.exprs], list(own.values()), body.where)
+    return body.changed(exprs=[replaced(e, own) for e in body.exprs], axes=list(own.values()))
 
 
 def _unlike(name: str, taken: set[str]) -> str:

@@ -175,7 +175,7 @@ def _canonical(body: Expr) -> Expr:
         ]
         table: dict[Expr, Expr] = dict(zip(node.axes, axes, strict=True))
         exprs = [substitute(e, table) for e in node.exprs]
-        return Reduce(node.reducer, exprs, axes, substitute(node.where, table), node.position)
+        return node.changed(exprs=exprs, axes=axes, where=substitute(node.where, table))
 
     return rewrite(body, rule)
 

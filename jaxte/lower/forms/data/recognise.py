@@ -180,7 +180,7 @@ def _scatter(
     indices, positions = _positions(placed, targets, block)
     body = _element(node, others, guards)
     if summed := tuple(a for a in node.axes if not among(a, block)):
-        body = Reduce(node.reducer, (body,), summed, TRUE)
+        body = node.changed(exprs=(body,), axes=summed, where=TRUE)
     dims = result_dims(positions, placed, block) if free_axes(body) else []
     flags = tuple(f for f in flags if identical(block, plain) or f != _SORTED)
     values, shape = array(dims, body), tuple(a.extent for a in placed)

@@ -282,4 +282,4 @@ def _products(node: Reduce, spec: Masked) -> Expr:
 
 
 def _product(node: Reduce, mask: Expr, value: Expr) -> Expr:
-    return Reduce(node.reducer, (call(MULTIPLY, cast(mask, node.dtype), value),), node.axes, TRUE)
+    return node.changed(exprs=(call(MULTIPLY, cast(mask, node.dtype), value),), where=TRUE)

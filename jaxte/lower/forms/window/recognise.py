@@ -233,7 +233,7 @@ def _specification(
     body = rewrite_forms(body, replaced, numbers=True)
     others = tuple(a for a in node.axes if all(a is not w.z for w in windowed))
     if others:
-        body = Reduce(node.reducer, (body,), others, TRUE)
+        body = node.changed(exprs=(body,), axes=others, where=TRUE)
     return WindowSpec(array(own, body), node.reducer, tuple(dims), over_all(axes, used, outer))
 
 

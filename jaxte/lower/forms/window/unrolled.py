@@ -146,7 +146,7 @@ def written_out(axes: Sequence[Axis], node: Reduce) -> list[Expr] | Refusal:
 
 def _products(node: Reduce) -> int:
     """How many products of matrices ``node`` is the sum of: at eight positions two are 16 terms, which take twice the time of the products."""
-    terms = [Reduce(node.reducer, (term,), node.axes, TRUE) for term, _ in signed_terms(node.exprs[0])]
+    terms = [node.changed(exprs=(term,), where=TRUE) for term, _ in signed_terms(node.exprs[0])]
     return sum(map(is_contraction, terms)) if len(terms) > 1 else 1
 
 

@@ -51,7 +51,7 @@ def in_pieces(node: Reduce) -> Expr | None:
         or not 1 < prod(len(m.runs) for m in found) <= LONGEST_UNROLLED
     ):
         return None
-    pieces = _pieces(Reduce(node.reducer, node.exprs, node.axes, TRUE), found)
+    pieces = _pieces(node.changed(where=TRUE), found)
     outside = [c for c in conjuncts(node.where) if not any(among(a, node.axes) for a in free_axes(c))]
     return call(SELECT, conjunction(outside), pieces, node.reducer.identity[0]) if outside else pieces
 
@@ -105,7 +105,7 @@ def _pieces(node: Reduce, moving: Sequence[_Moving]) -> Expr:
             axis = Axis(own.axis.name, low, high, reduction=True)
             exprs = [substitute(e, {own.axis: axis}) for e in node.exprs]
             axes = [axis if a is own.axis else a for a in node.axes]
-            piece = _pieces(Reduce(node.reducer, exprs, axes, TRUE), others)
+            piece = _pieces(node.changed(exprs=exprs, axes=axes, where=TRUE), others)
         result = piece if result is None else call(SELECT, own.by < stop, piece, result)
     assert result is not None
     return result

@@ -272,7 +272,9 @@ def _reading(planned: Tiling, members: Mapping[_Sum, _Pair]) -> Tiling:
     """``planned`` with one tensor for the product of all ``members``, made before the first that reads it."""
     own, pair = next(iter(members.items()))
     label = "_".join(a.name for a in pair.summed)
-    body = Reduce(own.node.reducer, (multiplied([Factor(r) for r in pair.reads]),), pair.summed, TRUE)
+    body = own.node.changed(
+        exprs=(multiplied([Factor(r) for r in pair.reads]),), axes=pair.summed, where=TRUE
+    )
     large = max(pair.reads, key=lambda r: points(free_axes(r)))
     part = PartialSum(f"{large.tensor.name}_over_{label}", pair.kept, body)
     tables: dict[Compute, dict[Expr, Expr]] = {}
@@ -281,6 +283,6 @@ def _reading(planned: Tiling, members: Mapping[_Sum, _Pair]) -> Tiling:
         factors = [*member.numbers, Factor(Read(part, at.kept)), *left]
         axes = [a for a in member.node.axes if not among(a, at.summed)]
         value = multiplied(factors)
-        new = Reduce(member.node.reducer, (value,), axes, TRUE) if axes else value
+        new = member.node.changed(exprs=(value,), axes=axes, where=TRUE) if axes else value
         tables.setdefault(member.tensor, {})[member.node] = new
     return planned.sharing(part, tables)

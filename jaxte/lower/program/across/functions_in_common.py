@@ -80,7 +80,7 @@ class _Use:
             return substitute(self.root, {self.function: read})
         left = without(product_of(self.root.exprs[0]).factors, shared)
         value = multiplied([Factor(read), *left])
-        return Reduce(self.root.reducer, (value,), self.root.axes, TRUE)
+        return self.root.changed(exprs=(value,), where=TRUE)
 
 
 def with_common_functions(planned: Tiling, policy: Policy) -> Tiling:

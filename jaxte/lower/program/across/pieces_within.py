@@ -195,7 +195,7 @@ def _with_coordinates(node: Expr) -> Expr:
         return node
     if node.where is TRUE or depends_on(node.where, node.axes):
         return simplify_reads(written_out(node, node.axes))
-    whole = written_out(Reduce(node.reducer, node.exprs, node.axes, TRUE), node.axes)
+    whole = written_out(node.changed(where=TRUE), node.axes)
     return call(SELECT, node.where, simplify_reads(whole), node.reducer.identity[0])
 
 

@@ -64,7 +64,7 @@ def with_shared_products(planned: Tiling, results: Members[Tensor], policy: Poli
         if len({own.tensor for own in members}) > 1:
             for own in members:
                 body = (multiplied(own.factors),)
-                node = Reduce(own.node.reducer, body, own.node.axes, own.node.where, own.node.position)
+                node = own.node.changed(exprs=body)
                 tables.setdefault(own.tensor, {})[own.node] = node
     new: dict[Tensor, Compute] = {t: t.renewed(substitute(t.body, table)) for t, table in tables.items()}
     unread = [t for own in tables for t in own.inputs if isinstance(t, Compute)]

@@ -20,7 +20,7 @@ from jaxte.lang.dtypes import NARROW
 from jaxte.lang.expr import TRUE, Axis, Const, Expr, Read, Reduce, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import HALVED
-from jaxte.lang.walk import free_axes, postorder, reads_of, reductions, rewrite, substitute
+from jaxte.lang.walk import free_axes, outermost, postorder, reads_of, rewrite, substitute
 from jaxte.lower.arrays.products import OPS
 from jaxte.lower.cost.work import points
 from jaxte.lower.match.index_terms import with_normal_indices
@@ -54,8 +54,7 @@ def with_segments(planned: Tiling) -> Tiling:
 def _taken_apart(name: str, body: Expr, inner: list[Compute]) -> Expr:
     """``body`` with its reductions axis by axis and in pieces; the tensors that it reads then are added to ``inner``."""
     table: dict[Expr, Expr] = {}
-    nested = {n for node in reductions(body) for n in postorder(*node.children)}
-    sums = [n for n in reductions(body) if n not in nested]
+    sums = outermost(body)
     around = {} if isinstance(body, Reduce) else guards_of(body, {*sums})
     for node in sums:
         wide = with_wide_reads(node)  # what is between two sums is not rounded
@@ -108,7 +107,7 @@ def _axis_by_axis(name: str, node: Reduce, inner: list[Compute]) -> Reduce:
         own, conditions = best
         outer = _axes_of(node, own, conditions)
         left = [c for c in conjuncts(node.where) if not among(c, conditions)]
-        part = Reduce(node.reducer, node.exprs, own, conjunction(conditions))
+        part = node.changed(axes=own, where=conjunction(conditions))
         part = _counting(name, part, left, outer, inner)
         fresh = {a: Axis(a.name, 0, known(a.extent) or 0) for a in outer}
         at = {a: f + a.lo for a, f in fresh.items()}
@@ -119,7 +118,7 @@ def _axis_by_axis(name: str, node: Reduce, inner: list[Compute]) -> Reduce:
         inner.append(tensor)
         read = Read(tensor, [a - a.lo for a in outer])
         rest = [a for a in node.axes if not among(a, own)]
-        node = Reduce(node.reducer, (read,), rest, conjunction(left))
+        node = node.changed(exprs=(read,), axes=rest, where=conjunction(left))
     return node
 
 
@@ -143,7 +142,7 @@ def _counting(
         body = Reduce(builtin_reducer("any", "bool"), (there,), list(rest.values()), TRUE)
         inner.append(Compute(f"{name}_counts", list(fresh.values()), body))
         more = [c for c in more if not among(c, moving)] + [Read(inner[-1], [a - a.lo for a in kept])]
-    return Reduce(part.reducer, part.exprs, part.axes, conjunction(more))
+    return part.changed(where=conjunction(more))
 
 
 def _best_split(node: Reduce) -> tuple[list[Axis], list[Expr]] | None:
@@ -190,7 +189,7 @@ def over_positions(node: Reduce) -> Reduce | None:
         return None
     exprs = [with_normal_indices(substitute(e, table)) for e in node.exprs]
     where = [tidy(substitute(c, table)) for c in conjuncts(node.where) if c is not TRUE]
-    return Reduce(node.reducer, exprs, axes, conjunction([*conditions, *where]))
+    return node.changed(exprs=exprs, axes=axes, where=conjunction([*conditions, *where]))
 
 
 def _start(node: Reduce, axis: Axis) -> Linear | None:
