@@ -116,6 +116,10 @@ class Asked:
                 verify_definition(rule, before, after)
             case Expr(), Expr():
                 verify_expr(rule, before, after)
+            case tuple(), tuple():
+                for old, new in zip(before, after, strict=False):
+                    if new is not old and isinstance(old, Compute) and isinstance(new, Compute):
+                        verify_definition(rule, old, new)
 
 
 def verify_definition(rule: str, before: Compute, after: Compute) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jaxte.lang.budget import bounded
@@ -70,6 +70,7 @@ class InGraph(Asked):
 
 
 Step = Rule[Expr, InGraph]
+Outputs = tuple[Tensor, ...]
 
 
 def _window(body: Expr, at: InGraph) -> Expr:
@@ -124,57 +125,58 @@ WHOLE = (
 PAIRS = Rule[Compute, InGraph](
     "pairs", lambda own, at: _with(own, at, with_pairs(own)), "a function of two sides is computed once for both"
 )  # fmt: skip
-NEAR = Rule[tuple[Tensor, ...], Asked](
-    "distances",
-    lambda outputs, at: with_distances(outputs),
-    "of what two positions make, the elements near a diagonal are computed where no others are read",
-)
-SHARED = Rule[tuple[Tensor, ...], Asked](
-    "shared elements",
-    lambda outputs, at: with_shared_elements(outputs),
-    "functions of elements that several places compute are computed once",
-)
-
-PHASES = Rule[tuple[Tensor, ...], Asked](
-    "phases as one",
-    lambda outputs, at: with_phases_as_one(outputs),
-    "sums at all remainders of a stride, as at even and at odd rows, are one sum",
-)
 
 
-def _in_loops(outputs: tuple[Tensor, ...], at: Asked) -> tuple[Tensor, ...]:
-    found = with_chains(outputs)
-    for before, after in zip(outputs, found, strict=True):
-        if after is not before:
-            at.verify("steps in a loop", before, after)
-    return found
+def _graph(name: str, apply: Callable[[Outputs], Outputs], reason: str) -> Rule[Outputs, Asked]:
+    """A row for all tensors of a graph together."""
+    return Rule(name, lambda outputs, at: apply(outputs), reason)
 
 
-CHAINS = Rule[tuple[Tensor, ...], Asked](
-    "steps in a loop", _in_loops, "steps of one loop that are alike are derived, written and compiled once"
+# of what loops compute; the first is that of plain definitions
+LOOPS = (
+    _graph(
+        "narrow reads",
+        lambda outputs: with_other_groups(outputs, without_held_ends),
+        "an end that is never reached is not held",
+    ),
+    _graph(
+        "idle axes of states",
+        lambda outputs: with_other_groups(outputs, without_idle_axes),
+        "what is the same at all positions of an axis is carried once for all of them",
+    ),
+    _graph(
+        "several positions at once",
+        lambda outputs: with_other_groups(outputs, in_blocks),
+        "positions of a recurrence that read none of each other are one step of its loop",
+    ),
 )
-# the same step for what loops compute
-NARROW = Rule[tuple[Tensor, ...], Asked](
-    "narrow reads",
-    lambda outputs, at: with_other_groups(outputs, without_held_ends),
-    "an end that is never reached is not held",
+GRAPHS = (
+    _graph(
+        "distances",
+        with_distances,
+        "of what two positions make, the elements near a diagonal are computed where no others are read",
+    ),
+    _graph(
+        "shared elements",
+        with_shared_elements,
+        "functions of elements that several places compute are computed once",
+    ),
+    _graph(
+        "phases as one",
+        with_phases_as_one,
+        "sums at all remainders of a stride, as at even and at odd rows, are one sum",
+    ),
 )
-IDLE = Rule[tuple[Tensor, ...], Asked](
-    "idle axes of states",
-    lambda outputs, at: with_other_groups(outputs, without_idle_axes),
-    "what is the same at all positions of an axis is carried once for all of them",
-)
-BLOCKS = Rule[tuple[Tensor, ...], Asked](
-    "several positions at once",
-    lambda outputs, at: with_other_groups(outputs, in_blocks),
-    "positions of a recurrence that read none of each other are one step of its loop",
+
+
+CHAINS = _graph(
+    "steps in a loop",
+    with_chains,
+    "steps of one loop that are alike are derived, written and compiled once",
 )
 STEPS: tuple[Rule, ...] = (
-    IDLE,
-    BLOCKS,
-    NEAR,
-    SHARED,
-    PHASES,
+    *LOOPS[1:],
+    *GRAPHS,
     *READING,
     *PLAIN,
     *WHOLE,
@@ -190,7 +192,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
     A tensor of which only a read of a partial sum is left, ``y[i, j, k] = y_over_m[i + k, j]``, is read through.
     """
-    loops: tuple[Tensor, ...] = applied(tuple(outputs), (NARROW, IDLE, BLOCKS), Asked())
+    loops: tuple[Tensor, ...] = applied(tuple(outputs), LOOPS, Asked())
     outputs = loops if CHAINS.name in Asked().without else with_known_chains(loops)
     plain = _apart_from_others(outputs)
     if not plain:
@@ -198,7 +200,7 @@ def planned(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     order = topological_order(plain)
     with bounded(len(order)):
         asked = Asked()
-        near = applied(plain, (NEAR, SHARED, PHASES), asked)
+        near = applied(plain, GRAPHS, asked)
         order = order if near is plain else topological_order(near)
         each = _planned_in_order(order, near)
         whole = Asked()
