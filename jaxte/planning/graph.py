@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from jaxte.lang.budget import bounded
 from jaxte.lang.expr import Expr, Read
 from jaxte.lang.rules import Rule, applied
-from jaxte.lang.walk import reads_of, rewrite
+from jaxte.lang.walk import reads_of, rewrite_reads
 from jaxte.planning.asked import Asked, intermediates
 from jaxte.planning.chains.at_once import in_blocks
 from jaxte.planning.chains.groups import with_other_groups, without_held_ends
@@ -278,13 +278,9 @@ def _with(own: Compute, at: InGraph, body: Expr) -> Compute:
 
 def _reading(body: Expr, new: Mapping[Tensor, Compute]) -> Expr:
     """``body`` with the new tensors in place of the old ones."""
-
-    def rule(node: Expr) -> Expr:
-        if isinstance(node, Read) and node.tensor in new:
-            return _element(new[node.tensor], node.indices)
-        return node
-
-    return rewrite(body, rule)
+    return rewrite_reads(
+        body, lambda read, over: _element(new[read.tensor], over.indices) if read.tensor in new else over
+    )
 
 
 def _element(tensor: Compute, indices: Sequence[Expr]) -> Expr:
