@@ -243,17 +243,9 @@ _LATER = {
 
 # transformations that te has no version of
 _OF_JAX = {
-    "jit",
-    "vmap",
-    "pmap",
-    "jacfwd",
-    "jacrev",
-    "checkpoint",
-    "remat",
-    "make_jaxpr",
-    "eval_shape",
+    "jit", "vmap", "pmap", "jacfwd", "jacrev", "checkpoint", "remat", "make_jaxpr", "eval_shape",
     "device_put",
-}
+}  # fmt: skip
 
 
 def _elsewhere(name: str) -> str:

@@ -19,33 +19,10 @@ from jaxte.lang.nodes import FALSE, ONE, TRUE, ZERO, Const, Expr, ScalarLike, as
 from jaxte.lang.operators import AND, OR, SUBTRACT
 
 __all__ = [
-    "Axis",
-    "Call",
-    "Const",
-    "Expr",
-    "FALSE",
-    "ONE",
-    "Read",
-    "Reduce",
-    "Reducer",
-    "Scalar",
-    "ScalarLike",
-    "Symbol",
-    "TRUE",
-    "TensorLike",
-    "Var",
-    "ZERO",
-    "apply",
-    "as_expr",
-    "call",
-    "cast",
-    "conjunction",
-    "alternatives",
-    "conjuncts",
-    "narrowed",
-    "show_with",
-    "widened",
-]
+    "Axis", "Call", "Const", "Expr", "FALSE", "ONE", "Read", "Reduce", "Reducer", "Scalar", "ScalarLike",
+    "Symbol", "TRUE", "TensorLike", "Var", "ZERO", "apply", "as_expr", "call", "cast", "conjunction",
+    "alternatives", "conjuncts", "narrowed", "show_with", "widened",
+]  # fmt: skip
 
 _reduces = attrgetter("reduces")
 

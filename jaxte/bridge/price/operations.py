@@ -12,67 +12,21 @@ from typing import Any
 
 CHEAP = frozenset(
     [
-        "abs",
-        "add",
-        "add_any",
-        "and",
-        "clamp",
-        "copy",
-        "eq",
-        "floor",
-        "ceil",
-        "ge",
-        "gt",
-        "imag",
-        "integer_pow",
-        "is_finite",
-        "le",
-        "lt",
-        "max",
-        "min",
-        "mul",
-        "ne",
-        "neg",
-        "not",
-        "nextafter",
-        "or",
-        "real",
-        "reduce_precision",
-        "round",
-        "select_n",
-        "shift_left",
-        "shift_right_arithmetic",
-        "shift_right_logical",
-        "sign",
-        "square",
-        "sub",
-        "xor",
-        "complex",
-        "conj",
-        "population_count",
+        "abs", "add", "add_any", "and", "clamp", "copy", "eq", "floor", "ceil", "ge", "gt", "imag",
+        "integer_pow", "is_finite", "le", "lt", "max", "min", "mul", "ne", "neg", "not", "nextafter", "or",
+        "real", "reduce_precision", "round", "select_n", "shift_left", "shift_right_arithmetic",
+        "shift_right_logical", "sign", "square", "sub", "xor", "complex", "conj", "population_count",
     ]
-)
+)  # fmt: skip
 PARTS = frozenset(["real", "imag", "complex", "conj"])  # which move what complex numbers are made of
 FREE = frozenset(["convert_element_type", "stop_gradient"])  # a part of the instruction that loads, or none
 DIVISIONS = frozenset(["div", "rem", "sqrt", "rsqrt", "cbrt"])
 EXPONENTIALS = frozenset(
     [
-        "exp",
-        "exp2",
-        "log",
-        "log1p",
-        "expm1",
-        "tanh",
-        "logistic",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "erf",
-        "erfc",
+        "exp", "exp2", "log", "log1p", "expm1", "tanh", "logistic", "sinh", "cosh", "asinh", "acosh",
+        "atanh", "erf", "erfc",
     ]
-)
+)  # fmt: skip
 POWERS = frozenset(
     ["pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "lgamma", "digamma", "erf_inv"]
 )

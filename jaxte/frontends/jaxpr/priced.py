@@ -32,17 +32,9 @@ from jaxte.lower.cost.policy import Policy
 
 # what no program does faster: a scatter that is left by the rules of structure has positions that are data
 _KEPT = (
-    "product",
-    "product_row",
-    "convolution",
-    "fft",
-    "sort",
-    "gathered",
-    "scattered",
-    "scattered_row",
-    "exponential",
-    "power",
-)
+    "product", "product_row", "convolution", "fft", "sort", "gathered", "scattered", "scattered_row",
+    "exponential", "power",
+)  # fmt: skip
 _ONCE = ("exponential", "power")
 # which a region has no part of, and every program has
 _AT_DATA = ("gathered", "scattered", "scattered_row", "sort")

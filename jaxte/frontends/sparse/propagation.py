@@ -30,24 +30,10 @@ State = tuple[Pattern, Any]
 
 _MOVES = frozenset(
     [
-        "reshape",
-        "transpose",
-        "broadcast_in_dim",
-        "squeeze",
-        "expand_dims",
-        "rev",
-        "slice",
-        "gather",
-        "dynamic_slice",
-        "copy",
-        "concatenate",
-        "pad",
-        "split",
-        "tile",
-        "unstack",
-        "stack",
+        "reshape", "transpose", "broadcast_in_dim", "squeeze", "expand_dims", "rev", "slice", "gather",
+        "dynamic_slice", "copy", "concatenate", "pad", "split", "tile", "unstack", "stack",
     ]
-)
+)  # fmt: skip
 _OF_MATRICES = frozenset(
     ["lu", "cholesky", "triangular_solve", "qr", "householder_product", "eigh", "svd", "tridiagonal_solve"]
 )

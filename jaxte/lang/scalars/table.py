@@ -219,51 +219,18 @@ _FINITE = dict.fromkeys(_FINITE_WITH_DERIVATIVES.split(), "all") | dict.fromkeys
 
 _CHEAP = frozenset(
     [
-        "add",
-        "subtract",
-        "multiply",
-        "divide",
-        "negative",
-        "square",
-        "sqrt",
-        "rsqrt",
-        "maximum",
-        "minimum",
-        "relu",
-        "abs",
-        "sign",
-        "floor",
-        "ceil",
-        "select",
-        "cast",
-        "equal",
-        "not_equal",
-        "nonzero",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "logical_and",
-        "logical_or",
+        "add", "subtract", "multiply", "divide", "negative", "square", "sqrt", "rsqrt", "maximum",
+        "minimum", "relu", "abs", "sign", "floor", "ceil", "select", "cast", "equal", "not_equal",
+        "nonzero", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or",
         "logical_not",
     ]
-)
+)  # fmt: skip
 _EXACT = frozenset(
     [
-        "select",
-        "negative",
-        "abs",
-        "maximum",
-        "minimum",
-        "relu",
-        "sign",
-        "floor",
-        "ceil",
-        "real",
-        "imag",
+        "select", "negative", "abs", "maximum", "minimum", "relu", "sign", "floor", "ceil", "real", "imag",
         "conj",
     ]
-)
+)  # fmt: skip
 
 _GROUPS = (_ARITHMETIC, _PREDICATES, _BITS, _CHOICES, _POWERS, _TRIGONOMETRIC, _STATISTICAL, _COMPLEX)
 TABLE: dict[str, Function] = {

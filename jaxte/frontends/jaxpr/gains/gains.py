@@ -35,24 +35,10 @@ from jaxte.lang.limits import FEW_POSITIONS, LEVELS, MOST_LARGER, MOST_PARTS, SM
 _MOST_READS, _MOST_ADDED = 64, 32
 DEAR = frozenset(
     [
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "log1p",
-        "expm1",
-        "tanh",
-        "logistic",
-        "pow",
-        "sin",
-        "cos",
-        "tan",
-        "erf",
-        "erfc",
-        "lgamma",
-        "digamma",
+        "exp", "exp2", "log", "log2", "log1p", "expm1", "tanh", "logistic", "pow", "sin", "cos", "tan",
+        "erf", "erfc", "lgamma", "digamma",
     ]
-)
+)  # fmt: skip
 _STRONG = {
     "reduce_window_sum": "the adjoint of a sum over windows is one",
     "reduce_window_max": "each element finds the windows that it wins, without select_and_scatter",

@@ -23,18 +23,8 @@ from jaxte.lang.dtypes import is_inexact
 # of which all that is made of NaN is NaN
 _ARITHMETIC = ("add", "add_any", "sub", "mul", "div", "neg", "abs", "square", "sqrt", "rsqrt", "copy")
 _FUNCTIONS = (
-    "exp",
-    "exp2",
-    "expm1",
-    "log",
-    "log1p",
-    "tanh",
-    "logistic",
-    "sin",
-    "cos",
-    "erf",
-    "convert_element_type",
-)
+    "exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "sin", "cos", "erf", "convert_element_type",
+)  # fmt: skip
 _KEEPS_NAN = frozenset([*_ARITHMETIC, *_FUNCTIONS, *MASKS_MOVE, "rev", "reduce_sum"])
 _FAILS = dict.fromkeys(("eq", "lt", "le", "gt", "ge"), False) | {"ne": True}
 

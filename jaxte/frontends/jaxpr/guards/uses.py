@@ -99,20 +99,10 @@ def made_of(slot: Slot, most: int = MOST_ALIKE) -> Hashable:
 # what moves elements, or adds them: its transpose says which elements of an operand go into needed ones
 _MOVES = frozenset(
     [
-        "broadcast_in_dim",
-        "reshape",
-        "transpose",
-        "squeeze",
-        "expand_dims",
-        "rev",
-        "slice",
-        "dynamic_slice",
-        "concatenate",
-        "pad",
-        "gather",
-        "reduce_sum",
+        "broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims", "rev", "slice",
+        "dynamic_slice", "concatenate", "pad", "gather", "reduce_sum",
     ]
-)
+)  # fmt: skip
 _REDUCES = frozenset(["reduce_max", "reduce_min", "reduce_prod"])
 ONE_BY_ONE = frozenset([*ELEMENTWISE, "stop_gradient", "copy", "reduce_precision"])
 _EXTREMA = frozenset(["max", "min", "clamp"])
