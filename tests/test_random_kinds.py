@@ -13,6 +13,7 @@ from tests.random_exclusions import RandomExclusions, check_exclusions, check_mo
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_masks import RandomMasks
+from tests.random_options import check_budgets, check_checkpoints
 from tests.random_recurrences import RandomRecurrences, check_recurrences
 from tests.random_repeated import Repeating
 from tests.random_symbols import RandomSymbols, check_symbols
@@ -135,6 +136,18 @@ def test_short_floats(seed: int) -> None:
 def test_what_is_kept_and_what_is_overridden() -> None:
     check_kept(0)
     check_overridden(0)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_checkpoints_of_recurrences(seed: int) -> None:
+    """``--kind checkpoints``: the first one's second derivative, too."""
+    check_checkpoints(seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_budgets_and_rows_that_are_left_out(seed: int) -> None:
+    """``--kind budgets``."""
+    check_budgets(seed)
 
 
 def test_patterns_and_scans() -> None:

@@ -44,6 +44,7 @@ from tests.random_exclusions import RandomExclusions, check_exclusions, check_mo
 from tests.random_hessians import check_hessian
 from tests.random_integers import reading_at_integers
 from tests.random_masks import RandomMasks
+from tests.random_options import check_budgets, check_checkpoints
 from tests.random_recurrences import RandomRecurrences, check_recurrences
 from tests.random_repeated import Repeating
 from tests.random_symbols import RandomSymbols, check_symbols
@@ -75,6 +76,7 @@ NOTES = {
     "cancelled": "lose to rounding what a unit in the last place of their inputs changes as much",
     "optimized": "are right in programs that XLA optimizes alone",
     "excluded": "have 0 for a NaN of the value in an adjoint, at elements whose terms a condition leaves out",
+    "refused": "ask for fewer bytes than one of their tensors takes",
     "spoiled": "have a NaN of the value in an adjoint at elements that a condition leaves out",
 }
 Details = dict[str, Any]
@@ -204,6 +206,14 @@ def kept(seed: int, _: int) -> Details:
     return check_kept(seed)
 
 
+def checkpoints(seed: int, _: int) -> Details:
+    return check_checkpoints(seed)
+
+
+def budgets(seed: int, _: int) -> Details:
+    return check_budgets(seed)
+
+
 def overridden(seed: int, _: int) -> Details:
     return check_overridden(seed)
 
@@ -265,6 +275,8 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "complex": (nodes, {"stages": (1, 2), "dtype": "complex128"}),
     "short": (short, int),
     "kept": (kept, int),
+    "checkpoints": (checkpoints, int),
+    "budgets": (budgets, int),
     "overridden": (overridden, int),
     "patterns": (patterns, RandomPattern),
     "scans": (scans, RandomStep),

@@ -8,6 +8,7 @@ import pytest
 from jax import export
 
 import jaxte as te
+from jaxte.tensors.recurrences.earlier import fixed_at, points_around
 
 X = te.placeholder((6, 4), name="x")
 
@@ -276,3 +277,11 @@ def test_reads_that_init_does_not_stand_for_are_told_so():
         with pytest.raises(te.RangeError, match=r"init is what reads .* such as h\[t - 1\], find") as raised:
             te.recurrence((4,), body, init=0.0)
         assert "give te.recurrence" not in str(raised.value)
+
+
+def test_points_around_a_read_are_of_the_axes_that_say_something() -> None:
+    """Long bodies have dozens of axes, and isl takes time for each of them."""
+    t, j, *others = (te.reduce_axis((0, 5), n) for n in "tjabcdefg")
+    points = points_around([*others, t, j], [j <= t], t - 2)
+    assert {a.name for a in points.variables} == {"t", "j"}
+    assert fixed_at(points_around([*others, t], [t >= 3, t <= 3], t - 1), t - 1) == 2

@@ -83,9 +83,10 @@ def at_clock(body: Expr, places: Mapping[Tensor, int], clock: Axis) -> Expr:
     found: dict[Read, list[int | None]] = {r: [] for r in suspects}
     axes_of_body = tuple(dict.fromkeys((clock, *free_axes(body))))
     for read, axes, conditions in contexts(axes_of_body, body, suspects) if suspects else ():
-        points = IntegerSet(axes, conditions)
+        lag = clock - read.indices[places[read.tensor]]
+        points = points_around(axes, conditions, lag)
         if not points.is_empty():
-            found[read].append(fixed_at(points, clock - read.indices[places[read.tensor]]))
+            found[read].append(fixed_at(points, lag))
     lags = {r: (own or [0])[0] for r, own in found.items() if len(set(own)) < 2}
 
     def rule(read: Read, over: Read) -> Expr:
@@ -128,10 +129,11 @@ def _with_known(body: Expr, group: Recurrence, clock: Axis, so_far: Callable[[St
     # the clock is among the axes of a body that does not mention it, as one that is a read of h[0] is
     axes_of_body = tuple(dict.fromkeys((clock, *free_axes(body))))
     for read, axes, conditions in contexts(axes_of_body, body, suspects):
-        points = IntegerSet(axes, conditions)
+        index = read.indices[group.place_of(read.tensor)]
+        lag = (index - clock) if group.reverse else (clock - index)
+        points = points_around(axes, conditions, lag)
         if not points.is_empty():
-            index = read.indices[group.place_of(read.tensor)]
-            places[read].append((points, (index - clock) if group.reverse else (clock - index)))
+            places[read].append((points, lag))
 
     def rule(read: Read, over: Read) -> Expr:
         found = _at(over, places[read], group, clock, so_far) if read in places else None
@@ -165,6 +167,12 @@ def _at(
 
 def _moved(read: Read, place: int, position: Expr) -> Read:
     return Read(read.tensor, [position if n == place else i for n, i in enumerate(read.indices)])
+
+
+def points_around(axes: Sequence[Axis], conditions: Sequence[Expr], value: Expr) -> IntegerSet:
+    """The points that ``conditions`` leave, of those ``axes`` that they or ``value`` mention: a long body has dozens of others."""
+    mentioned = {a for e in (value, *conditions) for a in free_axes(e)}
+    return IntegerSet([a for a in axes if a in mentioned], conditions)
 
 
 def fixed_at(points: IntegerSet, value: Expr) -> int | None:
