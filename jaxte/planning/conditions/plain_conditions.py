@@ -200,7 +200,18 @@ def _ends(axes: Iterable[Axis], conditions: Sequence[Expr]) -> Bounds:
                 value = condition.args[1]
                 at = known(value)
                 found[axis] = (low + (at == low), high - (at == high))
+            elif divisions(condition) and set(free_axes(condition)) == {axis}:
+                found[axis] = _among_held(condition, axis, low, high)
             for form in nonnegative_forms(condition):
                 if len(form.terms) == 1 and (factor := form.coefficient(axis)):
                     found[axis] = narrowed(found[axis], factor, form.constant)
     return {axis: ends for axis, ends in found.items() if ends[0] <= ends[1]}
+
+
+def _among_held(condition: Expr, axis: Axis, low: int, high: int) -> tuple[int, int]:
+    """The first and the last position from ``low`` to ``high`` at which ``condition`` holds, as an even one."""
+    truth, first = values_along(condition, axis), known(axis.lo)
+    if truth is None or first is None:
+        return low, high
+    (held,) = np.nonzero(truth[low - first : high + 1 - first])
+    return (low + int(held[0]), low + int(held[-1])) if len(held) else (low, high)

@@ -35,6 +35,14 @@ CASES: dict[str, tuple[Callable[[Any], te.Expr], str]] = {
         lambda i: te.select(i < 4, X[te.maximum(i - 4, 0)], X[i]),
         "select(i < 4, X[0], X[i])",
     ),
+    "pairs": (
+        lambda i: te.select(i % 2 == 1, -X[te.maximum(i - 1, 0)], X[te.minimum(i + 1, N - 2)]),
+        "select(i % 2 == 1, -X[i - 1], X[minimum(i + 1, 7)])",
+    ),
+    "of every third": (
+        lambda i: te.select(i // 3 * 3 == i, X[te.minimum(i + 2, N - 1)], X[te.maximum(i - 1, 0)]),
+        "select(i // 3 * 3 == i, X[i + 2], X[i - 1])",
+    ),
     "not reached by the choice": (
         lambda i: te.select(i >= 2, X[te.maximum(i - 3, 0)], 1.0),
         "select(i >= 2, X[maximum(i - 3, 0)], 1.0)",
