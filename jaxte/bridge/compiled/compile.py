@@ -138,7 +138,7 @@ class Graph:
         def within(budget: int) -> Lowered:
             return lower(BACKWARD, params, back.adjoints, replace(self.policy, max_memory=budget))
 
-        return told(self.name, made, None if self.policy.max_memory else within)
+        return told(self.name, made, self.policy.facts, None if self.policy.max_memory else within)
 
     @lazy
     def module(self) -> Module:

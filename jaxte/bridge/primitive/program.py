@@ -117,7 +117,7 @@ class Program:
             return lower(self.name, self.inputs, self.outputs, replace(self.policy, max_memory=budget))
 
         beside = cache(lambda: self.beside_jax(made, is_own=True))  # of all its tensors that are told of
-        return told(self.label, made, None if self.policy.max_memory else within, beside)
+        return told(self.label, made, self.policy.facts, None if self.policy.max_memory else within, beside)
 
     def beside_jax(self, made: Lowered, is_own: bool = False) -> Beside | None:
         """The prices of what was lowered as ``made`` and of plain JAX: of a backward pass, the transpose of the forward pass.

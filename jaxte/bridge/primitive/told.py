@@ -12,8 +12,9 @@ from jaxte.lang.errors import LoweringError, PerformanceWarning
 from jaxte.lang.limits import FEWER
 from jaxte.lower.apart.differences import APART
 from jaxte.lower.body.candidates import GENERAL
-from jaxte.lower.code.choice import Choice, Verdict
+from jaxte.lower.code.choice import LARGE, Choice, Verdict
 from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.cost.platform import Platform
 from jaxte.lower.cost.policy import ANY, Policy
 from jaxte.lower.program.remedies import IN_TILES, in_tiles_of
 from jaxte.lower.program.rows import rows
@@ -32,6 +33,7 @@ Within = Callable[[int], Program]
 def told(
     label: str,
     program: Program,
+    facts: Platform,
     within: Within | None = None,
     beside: Callable[[], Beside | None] = lambda: None,
 ) -> Program:
@@ -40,9 +42,10 @@ def told(
     The warning is of the line of the user that asked for the program, and of the tensors that the user named.
 
     Args:
+        facts: of the platform.
         within: gives the same program within a budget of bytes; by it a budget is tried before it is advised.
         beside: the prices of it and of plain JAX: of a backward pass, JAX's transpose of the same forward pass, of others the definitions computed from
-            whole arrays. Nothing is warned of where it is ahead by them.
+            whole arrays. Nothing is warned of where it is ahead by them, nor, where a platform has no prices, of what its rates chose among several forms.
     """
     choices = [_checked(choice, within) for choice in program.choices]
     for choice in choices:
@@ -50,7 +53,7 @@ def told(
         if verdict is not None and (verdict.is_dense or verdict.is_large) and verdict not in _told:
             _told.add(verdict)
             prices = beside()
-            if prices is not None and prices.is_ahead:
+            if prices.is_ahead if prices is not None else _is_weighed(choice, verdict, facts):
                 continue
             warnings.warn(
                 f"{label}: {choice.known_as} ({choice.form}) is {verdict}{_text(prices)}. te.explain shows what "
@@ -60,6 +63,11 @@ def told(
             )
     changed = any(new is not old for new, old in zip(choices, program.choices, strict=True))
     return replace(program, choices=tuple(choices)) if changed else program
+
+
+def _is_weighed(choice: Choice, verdict: Verdict, facts: Platform) -> bool:
+    """Whether a platform without prices weighed forms: dense products are the fastest of several on a TPU, however many points do not count."""
+    return facts.paces is None and len(choice.estimates) > 1 and verdict.held <= LARGE
 
 
 def _text(prices: Beside | None) -> str:

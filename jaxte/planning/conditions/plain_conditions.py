@@ -200,7 +200,7 @@ def _ends(axes: Iterable[Axis], conditions: Sequence[Expr]) -> Bounds:
                 value = condition.args[1]
                 at = known(value)
                 found[axis] = (low + (at == low), high - (at == high))
-            elif divisions(condition) and set(free_axes(condition)) == {axis}:
+            elif isinstance(axis, Axis) and divisions(condition) and set(free_axes(condition)) == {axis}:
                 found[axis] = _among_held(condition, axis, low, high)
             for form in nonnegative_forms(condition):
                 if len(form.terms) == 1 and (factor := form.coefficient(axis)):

@@ -21,11 +21,13 @@ from jaxte.bridge.primitive.primitive import linearized
 from jaxte.bridge.primitive.told import told
 from jaxte.lower.code.choice import Choice, Verdict
 from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.cost.platforms import platform_of
 from jaxte.lower.program.plan import lower
 from jaxte.lower.program.remedies import IN_TILES
 from tests.single_operations import run_by_xla
 
 F32 = np.dtype("float32")
+CPU = platform_of("cpu")
 
 
 def close_pairs(n: int) -> tuple[list[te.Tensor], te.Tensor]:
@@ -56,10 +58,10 @@ def test_a_dense_form_is_warned_of_once() -> None:
     with pytest.warns(
         te.PerformanceWarning, match=r"band .* is dense over 1,200 x 1,200, \d+ times the points"
     ):
-        told("f", program)
+        told("f", program, CPU)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told("f", program)
+        told("f", program, CPU)
 
 
 @pytest.mark.parametrize(("n", "prices"), [(1201, Beside(1e-3, 2e-3)), (1202, Beside(2e-3, 1e-3))])
@@ -67,12 +69,26 @@ def test_a_backward_pass_is_told_of_where_jax_is_ahead(n: int, prices: Beside) -
     inputs, y = band(n)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        told("f", lower("forward", inputs, [y]), beside=lambda: prices)
+        told("f", lower("forward", inputs, [y]), CPU, beside=lambda: prices)
     assert len(found) == (not prices.is_ahead)
     assert all(
         "take 2 ms by estimate, with JAX's transpose of the same forward pass 1 ms" in str(w.message)
         for w in found
     )
+
+
+def test_rows_added_up_by_products_on_a_tpu_are_not_told_of() -> None:
+    """There one-hot products are weighed against a scatter, and no prices say what plain JAX takes; what has no other form is."""
+    table, at = np.ones((1000, 64), "float32"), np.arange(1024, dtype="int32") % 1000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f = te.function(lambda t, at: te.compute((1024, 64), lambda i, j: t[at[i], j], "y"), platform="tpu")
+        jax.vjp(lambda t: f(t, at), table)[1](np.ones((1024, 64), "float32"))
+    assert "one-hot product" in str(te.explain(f, table, at))
+
+    inputs, y = band(1203)
+    with pytest.warns(te.PerformanceWarning, match="is dense over 1,203 x 1,203"):
+        te.function(inputs, y, platform="tpu")(np.ones((1203, 1203), "float32"))
 
 
 def stencils() -> tuple[te.Tensor, te.Tensor]:
@@ -251,7 +267,7 @@ def test_small_and_ordinary_definitions_are_not_told_of() -> None:
         warnings.simplefilter("error")
         for given, tensor in ((inputs, y), ([x, w], conv)):
             assert "what its definition asks for" in str(te.explain(tensor)).splitlines()[1]
-            told("f", lower("forward", given, [tensor]))
+            told("f", lower("forward", given, [tensor]), CPU)
 
 
 def test_a_hundred_gigabytes_are_refused_by_name() -> None:
@@ -316,7 +332,7 @@ def test_what_plain_jax_holds_too_is_not_told_of() -> None:
     later = te.compute((n,), lambda i: te.sum(te.exp(-1.5 * (t[i] - t[j])), axis=j, where=j < i), "later")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told("f", lower("forward", [t], [later]))
+        told("f", lower("forward", [t], [later]), CPU)
     assert "max_memory" not in str(te.explain(later))
 
 
@@ -346,7 +362,7 @@ def test_a_budget_is_advised_where_it_was_tried_and_helps() -> None:
         verdict = Verdict("y_part", (100, 100), 10**4, 1, 1, held, 10**4, remedy=IN_TILES)
         own = Choice("y_part", "sum", verdict=verdict, part_of="y")
         with pytest.warns(te.PerformanceWarning, match=r"f: y \(sum\) is ") as caught:
-            (choice,) = told("f", replace(program, choices=(own,)), within).choices
+            (choice,) = told("f", replace(program, choices=(own,)), CPU, within).choices
         assert choice.verdict is not None and str(choice.verdict) in str(caught[0].message)
         return str(caught[0].message)  # which te.explain shows too
 
