@@ -229,7 +229,7 @@ class Rewriting:
                 return Read(tensor, [self.index(linear(index)) for index in indices])
             case Call(op, (left, right)) if (forms := index_forms(node)) is not None:
                 if len(forms) > 1:
-                    return call(op, self.index(linear(left)), self.index(linear(right)))
+                    return call(op, *map(self.index, self._sides(linear(left), linear(right))))
                 return call(GREATER_EQUAL, self.index(forms[0]), 0)
             case Reduce():
                 return substitute(node, {axis: self(axis) for axis in free_axes(node)})
@@ -237,6 +237,11 @@ class Rewriting:
         if all(new is old for new, old in zip(children, node.children, strict=True)):
             return node
         return node.rebuild(children)
+
+    def _sides(self, left: Linear, right: Linear) -> tuple[Linear, Linear]:
+        """The sides of an equation; their difference and zero where either has a part of what its term is: of ``k - j == i``, ``k`` of ``k - i``."""
+        apart = all(self._split.outer_parts(side)[0].terms for side in (left, right))
+        return (left - right, Linear({}, 0)) if apart else (left, right)
 
     def index(self, form: Linear) -> Expr:
         """An index over the new axes."""

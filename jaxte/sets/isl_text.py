@@ -149,8 +149,10 @@ def _comparison_text(node: Expr, names: Mapping[Expr, str], positive: bool) -> s
 
 
 def pw_aff_expr(value: isl.PwAff, nodes: Mapping[str, Expr]) -> Expr | None:
-    """A piecewise affine function of sizes; several pieces become their maximum or minimum where that is exact."""
+    """A piecewise affine function of sizes; several pieces become their maximum or minimum where that is exact. None also of one that is defined nowhere."""
     pieces: list[isl.Aff] = [piece for _, piece in value.get_pieces()]
+    if not pieces:
+        return None
     exprs = [normal(aff_expr(piece, nodes)) for piece in pieces]
     if len(exprs) == 1:
         return exprs[0]

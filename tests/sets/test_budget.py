@@ -288,3 +288,10 @@ def test_an_answer_that_is_cut_off_while_its_numbers_are_written_is_left_open() 
     ]
     assert not answers[0][0] and answers[-1][0]
     assert [answered for answered, _ in answers] == sorted(answered for answered, _ in answers)
+
+
+def test_nothing_is_largest_at_no_point() -> None:
+    """As where isl has left open that a set of symbolic sizes is empty."""
+    n = te.var("n")
+    i = te.reduce_axis((0, n), "i")
+    assert IntegerSet([i], [i > n]).maximum(i + n) is None

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import islice
 from math import gcd, lcm
 
 import numpy as np
@@ -52,8 +51,9 @@ from jaxte.sets.affine import from_linear, linear, normal
 from jaxte.sets.conditions import positive
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import nonnegative_forms
+from jaxte.sets.intervals import known
 from jaxte.sets.linear import Linear
-from jaxte.sets.tabulate import values_at
+from jaxte.sets.tabulate import tabulated, values_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,7 @@ def _same_points(t: Axis, z: Axis, x: Form, guards: Sequence[Expr], relation: Wi
 
 
 _MOST_SAMPLES = 512  # points at which a relation is tried before isl is asked whether it holds everywhere
+_RUN = 32  # positions at either end of an axis that these are drawn from
 
 
 def relate_single(t: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:
@@ -204,8 +205,7 @@ def _relate_reads(
     ends: tuple[Expr | None, ...],
     guards: tuple[Expr, ...],
 ) -> Relation | None:
-    points = IntegerSet(axes, guards)
-    tried = np.array([*islice(points.points(), _MOST_SAMPLES)]).reshape(-1, len(axes))
+    tried = _samples(axes, guards)
     at: dict[Expr, np.ndarray] = dict(zip(axes, tried.T, strict=True))
     columns = (values_at(x_index, at), values_at(k_index, at), tried[:, 0], np.ones(()))
     rows = np.stack([np.broadcast_to(column, tried[:, 0].shape) for column in columns], -1).astype(int)
@@ -213,7 +213,22 @@ def _relate_reads(
     if coefficients is None:
         return None
     x, k = Form(linear(x_index), (), *ends[:2]), Form(linear(k_index), (), *ends[2:])
-    return exact_relation(points, guards, x, k, coefficients)
+    return exact_relation(IntegerSet(axes, guards), guards, x, k, coefficients)
+
+
+def _samples(axes: Sequence[Axis], guards: Sequence[Expr]) -> np.ndarray:
+    """Points at which ``guards`` hold, each a row, drawn from runs of positions at the ends of the axes: of long ones all points are millions."""
+    runs = []
+    for axis in axes:
+        low, high = known(axis.lo), known(axis.hi)
+        if low is None or high is None:
+            return np.zeros((0, len(axes)), int)
+        runs.append(np.unique([*range(low, min(low + _RUN, high)), *range(max(low, high - _RUN), high)]))
+    grid = np.stack(np.meshgrid(*runs, indexing="ij"), -1).reshape(-1, len(axes)).astype(int)
+    at: dict[Expr, np.ndarray] = dict(zip(axes, grid.T, strict=True))
+    held = [found for guard in guards if (found := tabulated(guard, at)) is not None]
+    grid = grid[np.logical_and.reduce([np.broadcast_to(h, len(grid)) for h in held])] if held else grid
+    return np.random.default_rng(0).permutation(grid)[:_MOST_SAMPLES]
 
 
 def _coefficients(rows: Sequence[Sequence[int]]) -> tuple[int, int, int, Expr] | None:

@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 
 import jaxte as te
+from jaxte.algebra.product import Factor
+from jaxte.lang.walk import free_axes
+from jaxte.planning.orders.contraction_search import Step, Sum, tensor_of
+from jaxte.planning.terms import Split, coordinates, term_bounds
 from jaxte.planning.graph import planned
 from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import PartialSum, topological_order
@@ -228,3 +232,19 @@ def test_the_result_is_printed_as_definitions() -> None:
     text = te.source(planned([window()]))
     assert "y_over_k[b, i, j] = sum(g[k] * x[b, i + k, j] for k in [0, 11))" in text
     assert "y[b, i, j] = sum(g[m] * y_over_k[b, i, j + m] for m in [0, 11))" in text
+
+
+def test_an_equation_of_outer_axes_on_both_sides_is_one_of_their_difference() -> None:
+    """``k`` and ``i`` stand on either side, and what the sum is over them is one row over ``k - i``."""
+    x, (j,), axes = te.placeholder((5,), name="x"), _axes(5), [te.reduce_axis((0, 4), n) for n in "ki"]
+    k, i = axes
+    where = te.equal(k - 2 * j, i)
+    own = Sum((Factor(x[j]),), (j,), (where,))
+    split = Split(own.axes, [x[j], where])
+    found = coordinates(split.terms, term_bounds(split.terms, ()), axes)
+    assert found is not None and len(found.order) == 1
+    part = tensor_of(Step(own, split, found), "float32", "y")
+    assert part is not None and set(free_axes(part.body)) == set(part.axes)
+    value = np.arange(1.0, 6, dtype="float32")
+    expected = [sum(value[n] for n in range(5) if 2 * n == d) for d in range(-3, 4)]
+    np.testing.assert_array_equal(te.interpret(part, {x: value}), expected)
