@@ -294,4 +294,4 @@ def test_nothing_is_largest_at_no_point() -> None:
     """As where isl has left open that a set of symbolic sizes is empty."""
     n = te.var("n")
     i = te.reduce_axis((0, n), "i")
-    assert IntegerSet([i], [i > n]).maximum(i + n) is None
+    assert domain.IntegerSet([i], [i > n]).maximum(i + n) is None

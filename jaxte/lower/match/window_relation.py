@@ -255,8 +255,8 @@ def _only_relation(rows: Sequence[Sequence[int]]) -> list[int] | None:
     basis: list[tuple[int, list[int]]] = []  # pivot column and row, which has 0 at all other pivots
     for row in rows:
         current = [*row]
-        for pivot, known in basis:
-            current = _without(current, known, pivot)
+        for pivot, own in basis:
+            current = _without(current, own, pivot)
         lead = next((n for n, v in enumerate(current) if v), None)
         if lead is None:
             continue

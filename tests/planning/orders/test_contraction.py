@@ -12,9 +12,9 @@ import pytest
 import jaxte as te
 from jaxte.algebra.product import Factor
 from jaxte.lang.walk import free_axes
+from jaxte.planning.graph import planned
 from jaxte.planning.orders.contraction_search import Step, Sum, tensor_of
 from jaxte.planning.terms import Split, coordinates, term_bounds
-from jaxte.planning.graph import planned
 from jaxte.tensors.inputs import Placeholder
 from jaxte.tensors.structure import PartialSum, topological_order
 from jaxte.tensors.tensor import Compute
