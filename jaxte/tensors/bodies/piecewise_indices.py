@@ -18,6 +18,7 @@ import numpy as np
 
 from jaxte.lang.divisions import division
 from jaxte.lang.dtypes import INTEGER_LIMITS, is_integer
+from jaxte.lang.errors import IndexExpressionError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast, conjuncts
 from jaxte.lang.graphs import among, identical, leaves
 from jaxte.lang.limits import CASES, MOST_PARTS, TABLE
@@ -34,6 +35,7 @@ from jaxte.lang.operators import (
     POWER,
     SELECT,
 )
+from jaxte.lang.text import text
 from jaxte.lang.walk import all_of, free_axes, postorder, reads_of, reductions, substitute
 from jaxte.sets.affine import linear
 from jaxte.sets.index_forms import linear_or_none
@@ -150,7 +152,8 @@ def at_tables(read: Read, places: Sequence[tuple[Expr, ...]]) -> Read:
     indices = list(read.indices)
     for n, index in enumerate(indices):
         if _needs_table(index):
-            found = _looked_up(index, as_expr(read.tensor.shape[n]), f"{read.tensor.name}_at", places)
+            where = f"{text(read)}, axis {n} of {read.tensor.name}"
+            found = _looked_up(index, as_expr(read.tensor.shape[n]), f"{read.tensor.name}_at", places, where)
             indices[n] = index if found is None else found
     return Read(read.tensor, indices)
 
@@ -188,7 +191,9 @@ def chooses_often(index: Expr) -> bool:
     return sum(isinstance(n, Call) and n.op is SELECT for n in postorder(index)) > CASES
 
 
-def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr, ...]]) -> Expr | None:
+def _looked_up(
+    index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr, ...]], where: str
+) -> Expr | None:
     """``index`` as an element of a table of positions; None where that would be large, or where one of them is none.
 
     Over an axis without elements there are no positions, and any index stands for them.
@@ -200,7 +205,15 @@ def _looked_up(index: Expr, extent: Expr, name: str, places: Sequence[tuple[Expr
     if any(known(a.extent) == 0 for a in axes):
         return Const(0)
     found = values_over(axes, index) if size is not None else None
-    if found is None or size is None or not _fit(axes, index):
+    count = prod(known(a.extent) or 0 for a in axes)
+    is_left = count > TABLE and mixes_positions(index)
+    if size is not None and (is_left or (found is not None and not _fit(axes, index))):
+        beyond = "numbers beyond int32, in which positions are computed"
+        many = f"{count:,} positions, more than a table of {TABLE:,} holds"
+        raise IndexExpressionError(
+            f"{where}: `{text(index)}` is made of {many if is_left else beyond}; index with an integer tensor that holds them, as in X[I[i]]"
+        )
+    if found is None or size is None:
         return None
     outside = (found < 0) | (found >= size)
     if outside.any():
