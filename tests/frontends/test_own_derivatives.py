@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.custom_derivatives import SymbolicZero
 
 import jaxte as te
 
@@ -165,3 +166,42 @@ def test_a_rule_that_is_a_function_of_the_tangent(own: Any, rng: np.random.Gener
     derived = te.adjoint(loss, everything=True)
     for transform in (jax.grad, jax.hessian):
         np.testing.assert_allclose(transform(derived)(x), transform(loss)(x), rtol=2e-5, atol=1e-5)
+
+
+@jax.custom_jvp
+def waved(x: Any, w: Any) -> Any:
+    return jnp.sin(x) * w
+
+
+def rule_of_waves(primals: Any, tangents: Any) -> Any:
+    if type(tangents[1]) is not SymbolicZero:
+        raise RuntimeError("weights have no derivative")
+    return waved(*primals), tangents[0] * primals[1] * jnp.cos(primals[0])
+
+
+waved.defjvp(rule_of_waves, symbolic_zeros=True)
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda x: jnp.sum(waved(x @ x, jnp.ones(x.shape))[:2] ** 2),  # is computed for two rows of 48
+        lambda x: jnp.sum(jnp.roll(waved(jnp.roll(x, 1, 0), jnp.ones(x.shape)), 1, 0) ** 3 * x),
+    ],
+)
+def test_a_rule_that_refuses_a_tangent_is_asked_for_no_other(
+    loss: Any, everything: bool, rng: np.random.Generator
+) -> None:
+    """``nondifferentiable`` of equinox, by which diffrax says that there is no derivative by a time."""
+    x = jnp.asarray(rng.normal(size=(48, 48)), "float32")
+    found = jax.grad(te.adjoint(loss, everything=everything))(x)
+    np.testing.assert_allclose(found, jax.grad(loss)(x), rtol=1e-4, atol=1e-2)
+
+
+def test_a_derivative_that_is_refused_is_an_error_of_the_rule(rng: np.random.Generator) -> None:
+    """What was not to be differentiated still is an error."""
+    x = jnp.asarray(rng.normal(size=8), "float32")
+    loss = te.adjoint(lambda w: jnp.sum(jnp.roll(waved(x, jnp.roll(w, 1)), 1) ** 2), everything=True)
+    with pytest.raises(RuntimeError, match="weights have no derivative"):
+        jax.grad(loss)(x)

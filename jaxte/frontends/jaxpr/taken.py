@@ -21,6 +21,7 @@ from jaxte.bridge.functions.evaluate import Explained
 from jaxte.bridge.given.extern import extern
 from jaxte.derivatives.overrides import Override
 from jaxte.frontends.jaxpr.equations.steps import Step
+from jaxte.frontends.jaxpr.equations.table import Unraised
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.graphs import filled_in
 from jaxte.tensors.tensor import Tensor
@@ -122,8 +123,7 @@ def tangent_jaxpr(eqn: Any) -> tuple[Any, list[int]]:
         values, tangents = jax.jvp(_of_moving(eqn, xs, moving), [xs[n] for n in moving], ts)
         return [*values, *tangents]
 
-    with as_it_is():  # within what is raised, a derivative of the call would ask for its rule without end
-        return jax.make_jaxpr(moved)(operands, [operands[n] for n in moving]), moving
+    return _traced_rule(moved, operands, [operands[n] for n in moving]), moving
 
 
 def adjoint_jaxpr(eqn: Any) -> tuple[Any, list[int]]:
@@ -135,12 +135,32 @@ def adjoint_jaxpr(eqn: Any) -> tuple[Any, list[int]]:
         values, pull = jax.vjp(_of_moving(eqn, xs, moving), *(xs[n] for n in moving))
         return [*values, *pull([head])]
 
+    return _traced_rule(adjoint, operands, jax.ShapeDtypeStruct(out.aval.shape, out.aval.dtype)), moving
+
+
+def _traced_rule(rule: Callable[..., Any], *structs: Any) -> Any:
+    """The jaxpr of a rule in which all operands move that can, within which nothing is raised, or a derivative of the call would ask for its rule without end.
+
+    Raises:
+        Unraised: the rule is an error then, as it is where somebody has written that an operand has no derivative.
+    """
     with as_it_is():
-        return jax.make_jaxpr(adjoint)(operands, jax.ShapeDtypeStruct(out.aval.shape, out.aval.dtype)), moving
+        try:
+            return jax.make_jaxpr(rule)(*structs)
+        except (
+            Exception
+        ) as error:  # of the user's own function, whatever it is: JAX asks the rule again, for what moves
+            raise Unraised(
+                f"a derivative of its own that is {type(error).__name__} where all operands move"
+            ) from error
 
 
 def rule_of(eqn: Any) -> tuple[Any, list[int]]:
-    """The value of a call as its rule makes it, and its derivative, by tangents or by what flows back."""
+    """The value of a call as its rule makes it, and its derivative, by tangents or by what flows back.
+
+    Raises:
+        Unraised: the rule is an error where all operands move.
+    """
     return tangent_jaxpr(eqn) if eqn.primitive.name == "custom_jvp_call" else adjoint_jaxpr(eqn)
 
 
@@ -153,7 +173,10 @@ def is_same_call(a: Any, b: Any) -> bool:
         return True
     if own.jaxpr.debug_info.func_src_info != other.jaxpr.debug_info.func_src_info or str(own) != str(other):
         return False
-    return str(rule_of(a)[0]) == str(rule_of(b)[0])
+    try:
+        return str(rule_of(a)[0]) == str(rule_of(b)[0])
+    except Unraised:
+        return False
 
 
 def calls_itself(step: Step, inner: Step, operands: Sequence[Any], given: Sequence[Any]) -> bool:

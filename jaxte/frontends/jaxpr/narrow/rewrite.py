@@ -15,6 +15,7 @@ import numpy as np
 
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, slot_of, slots_of
+from jaxte.frontends.jaxpr.equations.table import Unraised
 from jaxte.frontends.jaxpr.narrow.boxes import Box, is_whole, same, shape_of, taken, united, whole
 from jaxte.frontends.jaxpr.narrow.rows import ROWS, narrows, work
 from jaxte.frontends.jaxpr.taken import calls_itself, tangent_jaxpr
@@ -233,8 +234,15 @@ def _made(step: Step, box: Box, operands: Sequence[Any]) -> Any:
 @narrows("custom_jvp_call", make=_made)
 def _own_tangent(step: Step, box: Box) -> Sequence[Box] | None:
     """What the function needs, where its tangent needs no more, and the same of tangents."""
-    if is_whole(box) or len(_LOOKED_AT) >= NESTED or not _calls_itself(step):
+    if is_whole(box) or len(_LOOKED_AT) >= NESTED:
         return None
+    try:
+        return _needed_with_tangent(step, box) if _calls_itself(step) else None
+    except Unraised:
+        return None
+
+
+def _needed_with_tangent(step: Step, box: Box) -> Sequence[Box] | None:
     needed = _own(step, box).needs
     told = [[b] for b in needed]
     key = str(step.eqn.params["call_jaxpr"])
