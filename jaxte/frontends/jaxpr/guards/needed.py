@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.checks import Checks
+from jaxte.frontends.jaxpr.guards.hot import takes_of_each_row
 from jaxte.frontends.jaxpr.guards.uses import (
     ONE_BY_ONE,
     WHOLE,
@@ -152,6 +153,8 @@ class Needs:
         own = self._conditions.number(use)
         if self._checks.is_check(use.step):
             return self._need.get(out, WHOLE)
+        if use.step.name == "mul" and out not in self._need and takes_of_each_row(use):
+            return WHOLE
         if use.step.name == "select_n":
             by = self._choice(use.step.inputs[0])
             cases = [Case(by, n) for n in range(len(use.step.inputs) - 1)]

@@ -22,6 +22,7 @@ from jaxte.bridge.price.operations import EXPONENTIALS, POWERS
 from jaxte.frontends.jaxpr.equations.stands import Instead, as_it_stands, in_place_of
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, needed, slot_of, slots_of
 from jaxte.frontends.jaxpr.guards.bounds import Bound, bound_of
+from jaxte.frontends.jaxpr.guards.flowing import given_to, moving, still_in
 from jaxte.frontends.jaxpr.guards.merged import merged
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.slopes import (
@@ -33,7 +34,7 @@ from jaxte.frontends.jaxpr.guards.slopes import (
     kind_of_guard,
     roots_of,
 )
-from jaxte.frontends.jaxpr.guards.told import answers_for_infinity, leaves_no_nan
+from jaxte.frontends.jaxpr.guards.told import answers_for_infinity, leaves_no_nan, meets_no_derivative
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.graphs import filled_in, ordered
 from jaxte.lang.limits import FEW, MANY_ELEMENTS, SEVERAL, TABLE
@@ -47,11 +48,16 @@ Node = tuple[Step, bool]
 
 
 def guarded(
-    closed: Any, steps: Sequence[Step], slots: Mapping[Any, Slot], same: int = 0, inside: bool = False
+    closed: Any,
+    steps: Sequence[Step],
+    slots: Mapping[Any, Slot],
+    same: int = 0,
+    inside: bool = False,
+    flows: Set[int] | None = None,
 ) -> Instead | None:
     """``closed``, whose equations are ``steps``, with guards; None where it needs none.
 
-    Its first ``same`` arguments are so in each turn of a loop. What is ``inside`` of another function makes a part of a result alone.
+    Its first ``same`` arguments are so in each turn of a loop, and through those in ``flows`` a derivative may flow. What is ``inside`` of another function makes a part of a result alone.
     """
     results = [slot_of(v, slots) for v in closed.jaxpr.outvars]
     with_effects = [step for step in steps if step.eqn.effects]
@@ -63,13 +69,15 @@ def guarded(
     needs = Needs(steps, results, whole=not inside)
     partial = [step for step in steps if any(map(needs.partial, step.outputs))]
     ranges = Ranges()
-    still = _still(steps, {slots[v] for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars[:same])})
+    still = still_in(steps, {slots[v] for v in (*closed.jaxpr.constvars, *closed.jaxpr.invars[:same])})
     still = still if same else set()
+    moves = moving(steps, given_to(closed, slots, flows))
     guards = {
         step: guard
         for step in partial
         if not _is_taken_in_whole(step, needs, still)
         and (guard := guard_of(step, needs, ranges))
+        and not meets_no_derivative(step, needs, moves)
         and not leaves_no_nan(step, needs, ranges, still)
         and not answers_for_infinity(step, needs)
         and not _is_needed_in_whole(step, needs)
@@ -77,7 +85,7 @@ def guarded(
     if (other := merged(closed, steps, slots, guards)) is not None:
         own = slots_of(other, {n: slots[v].known for n, v in enumerate(closed.jaxpr.invars)})
         steps = [step for _, found in flat(other.jaxpr.eqns, own) for step in found]
-        return guarded(other, steps, own, same, inside)
+        return guarded(other, steps, own, same, inside, flows)
     roots = roots_of((step for step in steps if step not in guards), needs)
     if not guards and not roots:
         return None
@@ -100,15 +108,6 @@ def guarded(
         return [values.read(slot) for slot in results]
 
     return Instead(jax.make_jaxpr(run)(*closed.in_avals), guarded=tuple(told))
-
-
-def _still(steps: Sequence[Step], given: Set[Slot]) -> set[Slot]:
-    """What is made of the arrays ``given`` alone."""
-    found = set(given)
-    for step in steps:
-        if all(slot in found or slot.known is not None for slot in step.inputs) and not step.eqn.effects:
-            found.update(step.outputs)
-    return found
 
 
 def _is_taken_in_whole(step: Step, needs: Needs, still: Set[Slot]) -> bool:

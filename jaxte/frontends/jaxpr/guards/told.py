@@ -2,7 +2,7 @@
 
 ``where(p < 1e-15, 1e-15, p)`` leaves no NaN of ``p`` out. A step whose slope is infinite or NaN only where its value is NaN needs no guard before it.
 
-Choices that leave out what is infinite.
+Choices that leave out what is infinite, and those that come before anything has a derivative.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.bounds import is_steep_at_nan
 from jaxte.frontends.jaxpr.guards.needed import Needs
 from jaxte.frontends.jaxpr.guards.slopes import CALLS
-from jaxte.frontends.jaxpr.guards.uses import MASKS_MOVE, MOST_ALIKE, ONE_BY_ONE, Use, made_of
+from jaxte.frontends.jaxpr.guards.uses import (
+    MASKS_MOVE,
+    MOST_ALIKE,
+    ONE_BY_ONE,
+    Use,
+    leaves_out,
+    made_of,
+)
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
 
@@ -50,6 +57,25 @@ def leaves_no_nan(step: Step, needs: Needs, ranges: Ranges, still: Set[Slot]) ->
                 seen[made] = (*seen[slot], made) if beside else (made,)
                 stack.append(made)
     return False
+
+
+def meets_no_derivative(step: Step, needs: Needs, moves: Set[Slot]) -> bool:
+    """Whether no slope is made of the elements of ``step`` that are left out: nothing that is made of them is among what ``moves`` but by a choice
+    that takes none of them, as in ``x * where(n > 0, 1 / n, 0)`` of counts ``n``.
+    """
+    stack, seen = list(step.outputs), set[Slot]()
+    while stack:
+        slot = stack.pop()
+        if slot in moves:
+            return False
+        if slot in seen or not needs.partial(slot):
+            continue
+        seen.add(slot)
+        for use in needs.uses(slot):
+            made = use.step.outputs
+            drops = use.step.name == "select_n" and leaves_out(use) and not needs.partial(made[0])
+            stack += [] if drops else made
+    return True
 
 
 def answers_for_infinity(step: Step, needs: Needs) -> bool:

@@ -15,7 +15,8 @@ from jax.extend.core import Literal, jaxpr_as_fun
 from jaxte.bridge.jaxprs import literal_array
 from jaxte.frontends.jaxpr.equations.stands import Instead, opened, traced
 from jaxte.frontends.jaxpr.equations.steps import Slot, grouped, slot_of
-from jaxte.frontends.jaxpr.plan.moving import FLAT, Wanted, moving
+from jaxte.frontends.jaxpr.guards.flowing import FLAT
+from jaxte.frontends.jaxpr.plan.moving import Wanted, moving
 from jaxte.lang.dtypes import is_inexact
 
 _MOST = 100_000  # steps, of which those behind the end are tested, too

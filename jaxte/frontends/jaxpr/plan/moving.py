@@ -15,11 +15,11 @@ from jax.interpreters.partial_eval import DynamicJaxprTracer
 
 from jaxte.bridge.jaxprs import scan_counts
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
+from jaxte.frontends.jaxpr.guards.flowing import FLAT
 from jaxte.frontends.jaxpr.loops.kept import KEPT_SCAN
 from jaxte.lang.dtypes import is_inexact
 
 LOOPS = ("scan", KEPT_SCAN)
-FLAT = frozenset(["stop_gradient", "floor", "ceil", "round", "sign"])
 
 
 def still(steps: Sequence[Step], results: Sequence[Slot], read: Sequence[Slot]) -> frozenset[int]:

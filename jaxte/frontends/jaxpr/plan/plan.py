@@ -9,7 +9,7 @@ from typing import Any
 from jax.extend.core import ClosedJaxpr
 
 from jaxte.bridge.calls.options import NO_OPTIONS
-from jaxte.bridge.jaxprs import GROUPS, REMATS, scan_counts
+from jaxte.bridge.jaxprs import GROUPS, REMATS
 from jaxte.bridge.primitive.lazy import BUILDING
 from jaxte.frontends.jaxpr.equations.stands import Instead
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step, flat, has_symbols, slots_of
@@ -21,6 +21,7 @@ from jaxte.frontends.jaxpr.narrow.pairs import NOTHING_GIVEN, Given, Known, give
 from jaxte.frontends.jaxpr.narrow.rewrite import narrowed
 from jaxte.frontends.jaxpr.narrow.sliced import sliced
 from jaxte.frontends.jaxpr.narrow.unstacked import unstacked
+from jaxte.frontends.jaxpr.plan.around import Around
 from jaxte.frontends.jaxpr.plan.bounded import bounded_whiles
 from jaxte.frontends.jaxpr.plan.items import Inner, Place, Plan, Region, ordered
 from jaxte.frontends.jaxpr.plan.loops import loop_of
@@ -34,6 +35,7 @@ from jaxte.lang.limits import CASES
 # constructs that are kept around bodies that are raised, and the parameter that holds these
 BODIES = {**dict.fromkeys(LOOPS, "jaxpr"), "cond": "branches", "shard_map": "jaxpr", **REMATS, **GROUPS}
 WITH_RULE = "custom_vjp_call"
+_FIRST = Around()
 
 
 class Planner:
@@ -74,44 +76,30 @@ class Planner:
         """One of another choice for the same jaxpr, which is read once, and rewritten once where both narrow it."""
         return Planner(choice, self.left, self.safe, self._alike, self._raising, self.save, beside=self)
 
-    def plan(
-        self,
-        closed: Any,
-        wanted: Wanted = None,
-        divided: bool = False,
-        looped: bool = False,
-        given: Given = NOTHING_GIVEN,
-        same: int = 0,
-    ) -> Plan:
-        """The plan of a closed jaxpr; regions are derived by the arguments in ``wanted``, and by others when asked for.
-
-        What is ``divided`` over devices by a ``jax.shard_map`` is not rewritten before: its axes have names only there. What is ``looped``
-        runs in each turn of a loop, where XLA does some primitives in other ways, and the first ``same`` arguments are the same in all of them. Some arguments
-        may be ``given``: it is known what they hold.
-        """
-        key = id(closed), wanted, looped, same, _told(given)
+    def plan(self, closed: Any, wanted: Wanted = None, around: Around = _FIRST) -> Plan:
+        """The plan of a closed jaxpr, which stands somewhere; regions are derived by the arguments in ``wanted``, and by others when asked for."""
+        key = id(closed), wanted, around.key
         found = self._made.get(key)
         if found is None:
             number, self._seen = self._seen, self._seen + 1
             with BUILDING:
-                found = closed, self._plan(closed, number, wanted, divided, looped, given, same)
+                found = closed, self._plan(closed, number, wanted, around)
             self._made[key] = found
         return found[1]
 
-    def _plan(
-        self, closed: Any, number: int, wanted: Wanted, divided: bool, looped: bool, given: Given, same: int
-    ) -> Plan:
-        instead, closed, slots, found = self._stands_for(closed, divided, wanted, given, same, number > 0)
-        jaxpr = closed.jaxpr
+    def _plan(self, closed: Any, number: int, wanted: Wanted, around: Around) -> Plan:
+        instead, closed, slots, found = self._stands_for(closed, wanted, around)
+        jaxpr, looped = closed.jaxpr, around.looped
         left = {index for place, index in self.left if place == number}
         listed = equations(found, NO_OPTIONS.policy().facts, self.choice, left, looped)
         moves = moving(jaxpr, wanted)
         steps = [step for _, own in found for step in own]
-        known = Known(steps, given_to(closed, slots, given))
+        known = Known(steps, given_to(closed, slots, around.given))
+        flows = around.flowing(closed)
         inner = {
             e.index: made
             for e in listed
-            if e.index not in left and (made := self._bodies(e, number, moves, divided, looped, known))
+            if e.index not in left and (made := self._bodies(e, number, moves, flows, jaxpr, around, known))
         }
         numbers = {e.index: [slots[v].known for v in e.eqn.outvars] for e in listed if e.fate is Fate.KNOWN}
         tabled = tables(listed, slots, jaxpr.outvars, NO_OPTIONS.policy().facts)
@@ -144,19 +132,16 @@ class Planner:
         own, found = self._first
         return found if own is closed else steps_of(closed, given)
 
-    def _stands_for(
-        self, closed: Any, divided: bool, wanted: Wanted, given: Given, same: int, inside: bool
-    ) -> Stands:
+    def _stands_for(self, closed: Any, wanted: Wanted, around: Around) -> Stands:
         """What stands in place of ``closed``, which another planner may have found."""
-        key = id(closed), divided, wanted, _told(given), same, inside
+        key = id(closed), wanted, around.key
         if key not in self._stands:
-            self._stands[key] = closed, self._rewritten(closed, divided, wanted, given, same, inside)
+            self._stands[key] = closed, self._rewritten(closed, wanted, around)
         return self._stands[key][1]
 
-    def _rewritten(
-        self, closed: Any, divided: bool, wanted: Wanted, given: Given, same: int, inside: bool
-    ) -> Stands:
+    def _rewritten(self, closed: Any, wanted: Wanted, around: Around) -> Stands:
         """What stands in place of ``closed``, with its arrays and its equations."""
+        given, divided = around.given, around.divided
         slots, found = self.read(closed, given)
         instead = bounded_whiles(closed, slots, wanted)
         if instead is not None:
@@ -179,7 +164,10 @@ class Planner:
             (sliced, int(apart)),
             (partial(unstacked, raised=lambda: self._raised(found)), int(apart)),
             (partial(banded, given=given, facts=NO_OPTIONS.policy().facts), CASES if apart else 0),
-            (partial(guarded, same=same, inside=inside), int(self.safe and not divided)),
+            (
+                partial(guarded, same=around.same, inside=around.inside, flows=around.flows),
+                int(self.safe and not divided and not around.told),
+            ),
             (narrowed, int(apart)),
         ]
         for rewrite, most in asked:
@@ -192,7 +180,14 @@ class Planner:
         return instead, closed, slots, found
 
     def _bodies(
-        self, entry: Equation, number: int, moves: set[Any] | None, divided: bool, looped: bool, known: Known
+        self,
+        entry: Equation,
+        number: int,
+        moves: set[Any] | None,
+        flows: set[Any] | None,
+        jaxpr: Any,
+        around: Around,
+        known: Known,
     ) -> Inner | None:
         """A construct with the plans of its bodies, where one of them changes, or all steps of it are taken together."""
         if entry.eqn.effects or entry.fate is Fate.KNOWN:
@@ -204,13 +199,12 @@ class Planner:
             return None
         bodies = bodies_of(entry.eqn)
         wanted = wanted_of_bodies(entry.eqn, bodies, moves)
-        divided = divided or entry.eqn.primitive.name == "shard_map"
-        looped = looped or entry.eqn.primitive.name in LOOPS
         given = given_to_body(entry.eqn, entry.steps, known)
-        same = scan_counts(entry.eqn.params)[0] if entry.eqn.primitive.name == "scan" else 0
         plans = tuple(
-            self.plan(body, own, divided, looped, given, same)
-            for body, own in zip(bodies, wanted, strict=True)
+            self.plan(body, own, around.of_body(body, entry.eqn, jaxpr, given, through))
+            for body, own, through in zip(
+                bodies, wanted, wanted_of_bodies(entry.eqn, bodies, flows), strict=True
+            )
         )
         products = self.choice is not Choice.NOTHING and all(p.only_products for p in plans)
         rates = NO_OPTIONS.policy().rates
@@ -241,11 +235,6 @@ Read = tuple[dict[Any, Slot], list[tuple[Any, list[Step]]]]
 """The arrays of a jaxpr, and its equations with their steps."""
 Stands = tuple[Instead | None, Any, dict[Any, Slot], list[tuple[Any, list[Step]]]]
 """What stands in place of a jaxpr, the jaxpr that it is, and its arrays and equations."""
-
-
-def _told(given: Given) -> Hashable:
-    """Equal for arguments that hold the same."""
-    return tuple((n, hash(a.tobytes())) for n, a in given.items())
 
 
 def steps_of(closed: Any, given: Given = NOTHING_GIVEN) -> Read:
