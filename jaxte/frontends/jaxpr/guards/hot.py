@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jaxte.frontends.jaxpr.equations.steps import Slot
-from jaxte.frontends.jaxpr.guards.uses import Use
+from jaxte.frontends.jaxpr.guards.uses import MASKS_MOVE, Use
 
 # the number of the result that says at which of the positions along an axis an element was found
 _FOUND = {"argmax": 0, "argmin": 0, "top_k": 1}
@@ -60,12 +60,7 @@ def _is_found(slot: Slot, axis: int, counted: Slot) -> bool:
     """Whether ``slot`` is one number along ``axis``, and one of those that are ``counted`` there."""
     if slot.shape and slot.shape[axis] != 1 and _below(slot, axis) is not None:
         return False
-    while (made := slot.origin) is not None and made.name in (
-        "broadcast_in_dim",
-        "reshape",
-        "squeeze",
-        *_SAME,
-    ):
+    while (made := slot.origin) is not None and made.name in (*MASKS_MOVE, *_SAME, "slice"):
         slot = made.inputs[0]
     if made is None or made.name not in _FOUND or slot is not made.outputs[_FOUND[made.name]]:
         return False
