@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd, lcm
+from math import gcd, isqrt, lcm
 
 import numpy as np
 
@@ -168,7 +168,6 @@ def _same_points(t: Axis, z: Axis, x: Form, guards: Sequence[Expr], relation: Wi
 
 
 _MOST_SAMPLES = 512  # points at which a relation is tried before isl is asked whether it holds everywhere
-_RUN = 32  # positions at either end of an axis that these are drawn from
 
 
 def relate_single(t: Axis, x: Form, k: Form, guards: Sequence[Expr]) -> Relation | Refusal:
@@ -218,12 +217,12 @@ def _relate_reads(
 
 def _samples(axes: Sequence[Axis], guards: Sequence[Expr]) -> np.ndarray:
     """Points at which ``guards`` hold, each a row, drawn from runs of positions at the ends of the axes: of long ones all points are millions."""
-    runs = []
+    run, runs = isqrt(_MOST_SAMPLES), []
     for axis in axes:
         low, high = known(axis.lo), known(axis.hi)
         if low is None or high is None:
             return np.zeros((0, len(axes)), int)
-        runs.append(np.unique([*range(low, min(low + _RUN, high)), *range(max(low, high - _RUN), high)]))
+        runs.append(np.unique([*range(low, min(low + run, high)), *range(max(low, high - run), high)]))
     grid = np.stack(np.meshgrid(*runs, indexing="ij"), -1).reshape(-1, len(axes)).astype(int)
     at: dict[Expr, np.ndarray] = dict(zip(axes, grid.T, strict=True))
     held = [found for guard in guards if (found := tabulated(guard, at)) is not None]
