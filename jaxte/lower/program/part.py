@@ -26,7 +26,7 @@ from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.barriers import (
     behind_barrier,
     held,
-    keep_padded,
+    keep_functions,
     put_together,
     read_by_one,
     with_calls,
@@ -168,7 +168,7 @@ class Part:
         if self._whole.shared.policy.facts.moves_lanes_apart:
             lines = with_sources(lines, lambda source: with_ends_chosen(with_repeats_as_windows(source)))
         if self._by_call and self._again:
-            keep_padded(self.statements, lines)
+            keep_functions(self.statements, lines)
         if self._policy.facts.copies_reduced_slices and not self._tile_of:
             arrays = {self.idents[t] for t in self._whole.results if t in self.idents}
             lines = with_arrays_of_slices(self.statements, lines, arrays)

@@ -206,14 +206,14 @@ def _place(read: Read) -> _Place | None:
 
 
 def _gains(place: _Place, reads: Sequence[Read]) -> bool:
-    """Whether ``reads`` are several elements of each row, most of a short one together."""
+    """Whether ``reads`` are several elements of each row: most of a short one together, or all of a long one in parts."""
     rests = dict.fromkeys(place.rest(read) for read in reads)
     inner = [[a for index in rest for a in free_axes(index)] for rest in rests]
     if len(rests) < 2 or any(among(a, place.axes) for own in inner for a in own):
         return False
     length = prod(e for e in place.shape if isinstance(e, int))
     met = sum(prod(map(extent, dict.fromkeys(own))) for own in inner)
-    return length <= MOST_TERMS and 2 * met >= length
+    return 2 * met >= length if length <= MOST_TERMS else met >= length
 
 
 def _rows(place: _Place, number: int) -> Rows | None:

@@ -6,11 +6,14 @@ What a nonlinear function in a step is taken of, where a product of matrices wit
 
 Derivatives read it. A loop stacks a state where something reads it, and the adjoint of one is computed where the loop from the other end makes it; what is between states is
 computed again from them, by as many products as the loop has.
+
+A sum that the elements of several states are made of, as the force of infection is in what leaves one group and comes to another, is one: what it has and hands back is computed once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from math import prod
 
@@ -19,12 +22,13 @@ from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call
 from jaxte.lang.graphs import among, place_of
 from jaxte.lang.limits import MOST_PARTS, MOST_TERMS
 from jaxte.lang.operators import ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
-from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute
+from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute, with_tensors
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent
 from jaxte.tensors.recurrences.node import Recurrence, State
 from jaxte.tensors.recurrences.step import not_known_yet
-from jaxte.tensors.shapes import as_extent
+from jaxte.tensors.shapes import Extent, as_extent
+from jaxte.tensors.structure import CANONICAL
 from jaxte.tensors.tensor import Compute, Tensor
 
 _FOLDS = {"sum": ADD, "prod": MULTIPLY, "max": MAXIMUM, "min": MINIMUM}
@@ -95,18 +99,45 @@ def _written_out(node: Reduce, axis: Axis) -> Expr:
 _LINEAR = (ADD, SUBTRACT, NEGATIVE, SELECT)
 
 
+def _with_equal_sums(group: Recurrence) -> Recurrence:
+    """``group`` with the sums that several of its definitions have in common as one tensor of their own each."""
+    firsts: dict[tuple[Expr, tuple[Extent, ...]], Compute] = {}
+    new: dict[Tensor, Compute] = {}
+    for tensor in group.inside:
+        if not isinstance(tensor, Compute):
+            continue
+        body = with_tensors(tensor.body, new)
+        own = tensor if body is tensor.body else tensor.renewed(body)
+        if (
+            isinstance(body, Reduce)
+            and not among(tensor, group.definitions)
+            and len(own.axes) <= len(CANONICAL)
+        ):
+            key = substitute(body, dict(zip(own.axes, CANONICAL, strict=False))), tuple(own.shape)
+            own = firsts.setdefault(key, own)
+        if own is not tensor:
+            new[tensor] = own
+    definitions = tuple(new.get(d, d) for d in group.definitions)
+    return replace(group, definitions=definitions) if new else group
+
+
 def with_products(group: Recurrence) -> Recurrence:
-    """``group`` with such states."""
+    """``group`` with such states, and with its equal sums as one."""
+    group = _with_equal_sums(group)
     states: list[State] = []
     made: list[Compute] = []
     places: list[int] = []
     definitions = []
     inside = frozenset(group.inside)
+    known: dict[Expr, Expr] = {}
     for definition, place in zip(group.definitions, group.places, strict=True):
         table: dict[Expr, Expr] = {}
         for own in _arguments(definition, inside):
             axes = [a for a in definition.axes if a in free_axes(own)]
             if not among(definition.axes[place], axes):
+                continue
+            if own in known:
+                table[own] = known[own]
                 continue
             number = f"_{len(table)}" if table else ""
             name = f"{definition.name}_pre{number}"
@@ -114,7 +145,7 @@ def with_products(group: Recurrence) -> Recurrence:
             states.append(state)
             made.append(Compute(name, tuple(axes), cast(own, own.dtype)))
             places.append(place_of(definition.axes[place], axes))
-            table[own] = Read(state, axes)
+            table[own] = known[own] = Read(state, axes)
         definitions.append(definition.renewed(substitute(definition.body, table)) if table else definition)
     if not states:
         return group

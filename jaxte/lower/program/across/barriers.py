@@ -21,7 +21,7 @@ from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number
 from jaxte.lower.arrays.loops import MapOver, Sums
 from jaxte.lower.arrays.node import Node, nodes_below
 from jaxte.lower.arrays.products import Combined, Convolution, Cumulative, Einsum, ReduceWindow
-from jaxte.lower.arrays.views import Index, Pad, Reshape, Transpose, View
+from jaxte.lower.arrays.views import Index, Pad, Repeat, Reshape, Tile, Transpose, View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, with_sources
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -108,15 +108,16 @@ def put_together(statement: AnyStatement) -> AnyStatement:
     return statement
 
 
-def keep_padded(statements: list[AnyStatement], lines: Sequence[AnyStatement]) -> None:
-    """Puts what ``lines`` surround with zeros behind a call where one of ``statements`` computes it by what is expensive.
+def keep_functions(statements: list[AnyStatement], lines: Sequence[AnyStatement]) -> None:
+    """Puts what ``lines`` surround with zeros, or repeat, behind a call where one of ``statements`` computes it by what is expensive.
 
-    XLA computes it in the loop of the pad, with a condition for each element and not in vectors: ``tanh`` takes three to five times as long there.
+    XLA computes what is padded in the loop of the pad, with a condition for each element and not in vectors: ``tanh`` takes three to five times as long there.
+    What is tiled it computes at each element of what reads the tiles: it asks whether a broadcast stands between the two, and a tile is a reshape of one.
     """
     sources = [own.source for own in lines if isinstance(own, Statement)]
-    padded = {name for node in nodes_below(*sources) if (name := _padded(node))}
-    for n, own in enumerate(statements) if padded else ():
-        if isinstance(own, Statement) and own.target in padded and _is_function(_parts(own, statements[:n])):
+    read = {name for node in nodes_below(*sources) if (name := _read_whole(node))}
+    for n, own in enumerate(statements) if read else ():
+        if isinstance(own, Statement) and own.target in read and _is_function(_parts(own, statements[:n])):
             statements[n] = behind_barrier(own, by_call=True)
 
 
@@ -140,10 +141,10 @@ def _is_function(sources: Sequence[Node]) -> bool:
     return called and any(isinstance(n, Name) for n in below)
 
 
-def _padded(node: Node) -> str:
-    """The name of what ``node`` is with zeros around it; none where it is something else."""
+def _read_whole(node: Node) -> str:
+    """The name of what ``node`` is with zeros around it, or several times; none where it is something else."""
     match node:
-        case View(Name(identifier), Pad()):
+        case View(Name(identifier), Pad() | Tile() | Repeat()):
             return identifier
     return ""
 
