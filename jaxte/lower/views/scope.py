@@ -223,9 +223,11 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
         # of one array a loop of slices holds nothing
         askew = MOST_PARTS if len(exprs) == 1 else FEW_POSITIONS
         most = min(LONGEST_UNROLLED if view is None else askew, budget)
+        gathered = {d for index in read.indices if reads_of(index) for d in scope.dims_under(index)}
         for dim in [dim for form in forms for dim in dims_of(form)]:
             count = known(dim.hi)
-            if among(dim, reduced) and count is not None and 0 < count <= most:
+            own = min(most, FEW_POSITIONS) if dim in gathered else most  # one gather has all of them
+            if among(dim, reduced) and count is not None and 0 < count <= own:
                 found[dim] = count
     return found
 

@@ -69,10 +69,10 @@ def unrolled(body: Expr, places: dict[State, int]) -> Expr:
 
 
 def _is_lag(axis: Axis, node: Reduce, places: dict[State, int]) -> bool:
-    """Whether positions of states are those of ``axis`` before another one, rather than any."""
+    """Whether positions of states are those of ``axis`` before another one, rather than any: where a state is read at ``axis`` too, ``h[k] * h[t - 1 - k]``, all are at hand."""
     reads = [r for r in reads_of(*node.children) if isinstance(r.tensor, State) and r.tensor in places]
-    positions = [set(free_axes(r.indices[places[r.tensor]])) for r in reads]
-    return any(axis in own and len(own) > 1 for own in positions)
+    positions = [own for r in reads if axis in (own := free_axes(r.indices[places[r.tensor]]))]
+    return bool(positions) and all(len(own) > 1 for own in positions)
 
 
 def _written_out(node: Reduce, axis: Axis) -> Expr:
