@@ -18,10 +18,10 @@ from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import reads_of
 from jaxte.lower.arrays.data import DynamicUpdate, Updated
 from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number
-from jaxte.lower.arrays.loops import MapOver, Sums
-from jaxte.lower.arrays.node import Node, nodes_below
+from jaxte.lower.arrays.loops import Joined, MapOver, Sums
+from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.products import Combined, Convolution, Cumulative, Einsum, ReduceWindow
-from jaxte.lower.arrays.views import Index, Pad, Repeat, Reshape, Tile, Transpose, View
+from jaxte.lower.arrays.views import NEW, Index, Pad, Repeat, Reshape, Tile, Transpose, View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, with_sources
 from jaxte.tensors.tensor import Compute, Tensor
 
@@ -119,6 +119,32 @@ def keep_functions(statements: list[AnyStatement], lines: Sequence[AnyStatement]
     for n, own in enumerate(statements) if read else ():
         if isinstance(own, Statement) and own.target in read and _is_function(_parts(own, statements[:n])):
             statements[n] = behind_barrier(own, by_call=True)
+
+
+def with_functions_apart(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
+    """``statements`` with a call around the functions that pieces side by side repeat along other dimensions, as both halves of a rotated vector do the cosines of its angles.
+
+    XLA asks a loop whether it reads an element again and again before it computes a function in it, and sees none through pieces that are joined.
+    """
+
+    read: set[str] = set()
+    found: list[AnyStatement] = []
+    for own in reversed(statements):
+        joins = isinstance(own, Statement) and (Joined in own.source.kinds or own.target in read)
+        if joins:
+            assert isinstance(own, Statement)
+            below = nodes_below(own.source)
+            read |= {n.identifier for n in below if isinstance(n, Name)}
+            spread = [n.array for n in below if isinstance(n, View) and _adds_dimensions(n)]
+            table = {n: Kept(n, "apart") for n in spread if _is_expensive(n) and _is_function([n])}
+            found.append(replace(own, source=replaced(own.source, table)) if table else own)
+        else:
+            found.append(own)
+    return found[::-1]
+
+
+def _adds_dimensions(view: View) -> bool:
+    return isinstance(view.step, Index) and any(entry is NEW for entry in view.step.entries)
 
 
 def _parts(own: Statement, before: Sequence[AnyStatement]) -> Sequence[Node]:
