@@ -19,14 +19,14 @@ from operator import is_
 
 import numpy as np
 
-from jaxte.lang.divisions import Remainder, division, divisions
+from jaxte.lang.divisions import Division, Remainder, division, divisions
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.limits import POSITIONS
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MAXIMUM, MINIMUM, MOD, NOT, NOT_EQUAL, SELECT, Op
 from jaxte.lang.walk import all_of, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear
 from jaxte.sets.conditions import narrowed, positive, tidy
-from jaxte.sets.index_forms import is_index, nonnegative_forms
+from jaxte.sets.index_forms import is_index, linear_or_none, nonnegative_forms
 from jaxte.sets.intervals import axis_bounds, interval, known, reach
 from jaxte.sets.linear import Linear
 from jaxte.sets.resolved import simplify
@@ -132,7 +132,7 @@ Bounds = dict[Expr, tuple[int, int]]
 
 
 def with_narrow_reads(body: Expr) -> Expr:
-    """``body`` with maxima and minima in indices as the side that a choice around the read leaves."""
+    """``body`` with maxima, minima, quotients and remainders in indices as what a choice around the read leaves of them."""
 
     def rule(node: Expr) -> Expr:
         match node:
@@ -152,9 +152,12 @@ def with_narrow_reads(body: Expr) -> Expr:
 
 
 def _holds(node: Expr) -> bool:
-    """Whether an index in ``node`` has a maximum or a minimum of positions."""
-    indices = (i for read in reads_of(node) for i in read.indices if not reads_of(i))
-    return any(isinstance(n, Call) and n.op in _HELD for i in indices for n in postorder(i))
+    """Whether an index in ``node`` has a maximum, a minimum, a quotient or a remainder of positions."""
+    return any(_has_ends(i) for read in reads_of(node) for i in read.indices if not reads_of(i))
+
+
+def _has_ends(index: Expr) -> bool:
+    return any(isinstance(n, Call) and (n.op in _HELD or division(n) is not None) for n in postorder(index))
 
 
 def _narrowed(branch: Expr, conditions: Sequence[Expr]) -> Expr:
@@ -168,8 +171,8 @@ def _narrowed(branch: Expr, conditions: Sequence[Expr]) -> Expr:
 
 
 def _resolved(index: Expr, conditions: Sequence[Expr]) -> Expr:
-    """``index`` with each maximum and minimum as the side that it always is where ``conditions`` hold."""
-    if not any(isinstance(n, Call) and n.op in _HELD for n in postorder(index)):
+    """``index`` with each maximum and minimum as the side that it always is where ``conditions`` hold, and numbers that are divided with one quotient there as that."""
+    if not _has_ends(index):
         return index
     bounds = _ends(free_axes(index), conditions)
     held = [Linear({}, 0), *(form for c in map(positive, conditions) for form in nonnegative_forms(c))]
@@ -181,6 +184,8 @@ def _resolved(index: Expr, conditions: Sequence[Expr]) -> Expr:
         )
 
     def rule(node: Expr) -> Expr:
+        if (own := division(node)) is not None:
+            return _divided(node, own, bounds)
         if not (isinstance(node, Call) and node.op in _HELD and all(map(is_index, node.args))):
             return node
         first, second = map(linear, node.args)
@@ -189,6 +194,18 @@ def _resolved(index: Expr, conditions: Sequence[Expr]) -> Expr:
         return node.args[node.op is MAXIMUM] if exceeds(second, first) else node
 
     return rewrite(index, rule)
+
+
+def _divided(node: Expr, own: Division, bounds: Bounds) -> Expr:
+    """The quotient or the remainder ``node``, ``(i + 8) % 16``, without a division where its number has one quotient within ``bounds``: ``i + 8`` where ``i < 8``."""
+    form = linear_or_none(own.number)
+    ends = interval(form, bounds) if form is not None else None
+    if form is None or ends is None or own.base is None or ends[0] // own.base != ends[1] // own.base:
+        return node
+    quotient = ends[0] // own.base
+    if isinstance(own, Remainder):
+        return from_linear(form - Linear({}, quotient * own.base))
+    return Const(quotient)
 
 
 def _ends(axes: Iterable[Axis], conditions: Sequence[Expr]) -> Bounds:
