@@ -5,6 +5,8 @@
 The slopes of a step are made of what the loop of the forward pass has left, for all steps. Before the loop they are one operation over all positions; in each step, where they are of
 elements beside their own, small loops with conditions at the edges, which XLA does not put into vectors: functions take three to five times as long there. What has no edges is as fast in a step, and
 no array is written for it.
+
+So is what is gathered at positions that no state decides, ``logB[s, obs[t]]``: XLA makes a gather a part of the loop that reads it, and computes none of that in vectors then.
 """
 
 from __future__ import annotations
@@ -85,7 +87,11 @@ class _Known:
         body = rewrite(tensor.body, _one_way)
         found = frozenset(self._parts(body, clock))
         # what is made of another part by a few operations is made in the step
-        parts = [p for p in postorder(body) if p in found and operations(p, found - {p}) >= FUNCTION]
+        parts = [
+            p
+            for p in postorder(body)
+            if p in found and (_gathers(p) or operations(p, found - {p}) >= FUNCTION)
+        ]
         guards = guards_of(body, set(parts))
         table: dict[Expr, Expr] = {}
         for part in parts:
@@ -97,28 +103,24 @@ class _Known:
         return substitute(body, table) if table else tensor.body
 
     def _parts(self, body: Expr, clock: Axis) -> Iterator[Expr]:
-        """The largest parts of ``body`` that no state decides, but the ``clock`` does, and that take a function at edges."""
+        """The largest parts of ``body`` that no state decides, and that are gathered, or that the ``clock`` decides and that take a function at edges."""
         moves: dict[Expr, bool] = {}
         for node in postorder(body):
             read = isinstance(node, Read) and node.tensor in self._moving
             moves[node] = read or any(moves[child] for child in node.children)
             for child in node.children if moves[node] and not isinstance(node, Reduce) else ():
-                if (
-                    not moves[child]
-                    and isinstance(child, Call)
-                    and not child.weak
-                    and not child.reduces
-                    and dtypes.is_inexact(child.dtype)
-                    and depends_on(child, (clock,))
-                    and expensive_calls([child])
-                    and _is_at_edges(child, clock)
-                ):
+                if not moves[child] and isinstance(child, (Call, Read)) and _is_before(child, clock):
                     yield child
 
     @cached_property
     def _moving(self) -> frozenset[Tensor]:
         """What a step makes."""
         return frozenset({*self.group.states, *self.group.inside})
+
+    @cached_property
+    def _stacked(self) -> int:
+        """Bytes of the states at all positions."""
+        return sum(points(d.axes) * dtypes.width(d.dtype) for d in self.group.definitions)
 
     def _is_met(self, condition: Expr) -> bool:
         return any(r.tensor in self._moving for r in reads_of(condition))
@@ -127,9 +129,10 @@ class _Known:
         """``part`` as a tensor over ``axes``, zero where what is ``held`` does not hold; None where it would be too large, or read outside."""
         size = points(axes)
         step = size // max(known(as_expr(self.group.extent)) or 1, 1)
-        if size * dtypes.width(part.dtype) > MOST_HELD or len(axes) > len(_CANONICAL):
+        most = max(MOST_HELD, self._stacked) if _gathers(part) else MOST_HELD
+        if size * dtypes.width(part.dtype) > most or len(axes) > len(_CANONICAL):
             return None
-        if self.policy.facts.cheap_steps and step > MANY_ELEMENTS:
+        if self.policy.facts.cheap_steps and step > MANY_ELEMENTS and not _gathers(part):
             return None
         own = [Axis(a.name, 0, a.hi) for a in axes]
         inside = [c for c in held if all(among(a, axes) for a in free_axes(c))]
@@ -154,6 +157,22 @@ def _one_way(node: Expr) -> Expr:
         case Call(op, (a, b)) if op is GREATER_EQUAL and a.weak and b.weak:
             return call(LESS_EQUAL, b, a)
     return node
+
+
+def _is_before(part: Call | Read, clock: Axis) -> bool:
+    """Whether ``part``, which no state decides, is better computed before the loop."""
+    if part.weak or part.reduces:
+        return False
+    if _gathers(part):
+        return dtypes.width(part.dtype) > 1
+    if not isinstance(part, Call) or not dtypes.is_inexact(part.dtype) or not depends_on(part, (clock,)):
+        return False
+    return bool(expensive_calls([part])) and _is_at_edges(part, clock)
+
+
+def _gathers(part: Expr) -> bool:
+    """Whether ``part`` reads at positions that are data."""
+    return any(reads_of(i) for read in reads_of(part) for i in read.indices)
 
 
 def _is_at_edges(part: Expr, clock: Axis) -> bool:
