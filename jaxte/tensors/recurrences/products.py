@@ -20,8 +20,9 @@ from math import prod
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.graphs import among, place_of
-from jaxte.lang.limits import MOST_PARTS, MOST_TERMS
+from jaxte.lang.limits import FUNCTION, MOST_PARTS, MOST_TERMS
 from jaxte.lang.operators import ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
+from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute, with_tensors
 from jaxte.sets.index_forms import linear_or_none
 from jaxte.sets.intervals import extent
@@ -170,7 +171,7 @@ def _arguments(definition: Compute, inside: frozenset[Tensor]) -> list[Expr]:
 
 
 def _is_product(node: Expr, axes: Sequence[Axis], inside: frozenset[Tensor]) -> bool:
-    """Whether ``node`` reads, at ``axes``, a long sum of products of which a state is a factor."""
+    """Whether ``node`` reads, at ``axes``, a long sum of products of which a state is a factor, or of functions, of which a short one takes as long."""
     if not isinstance(node, Read) or not isinstance(node.tensor, Compute) or isinstance(node.tensor, State):
         return False
     if any(not isinstance(i, Axis) or not among(i, axes) for i in node.indices):
@@ -178,4 +179,6 @@ def _is_product(node: Expr, axes: Sequence[Axis], inside: frozenset[Tensor]) -> 
     body = node.tensor.body
     if not isinstance(body, Reduce) or not body.is_sum or node.tensor not in inside:
         return False
-    return prod(map(extent, body.axes)) >= MOST_TERMS
+    functions = (n for n in postorder(*body.exprs) if isinstance(n, Call) and n.op.name in TABLE)
+    each = 1 if all(TABLE[n.op.name].cheap for n in functions) else FUNCTION
+    return each * prod(map(extent, body.axes)) >= MOST_TERMS
