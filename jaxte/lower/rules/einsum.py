@@ -9,7 +9,7 @@ from math import prod
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import FEW, LARGE_RESULT, LONG_SUM
+from jaxte.lang.limits import FEW, FEW_ELEMENTS, LARGE_RESULT, LONG_SUM
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lower.arrays.elementwise import Apply, Name, Number, size
 from jaxte.lower.arrays.products import Einsum
@@ -53,6 +53,8 @@ def contraction(body: Body, job: Job, scope: Scope) -> Task:
         (wide,) = (g for g in groups if any(among(dim, scope.dims_under(f.expr)) for f in g))
         make = lambda at: contraction(body, job, at)  # noqa: E731
         return (yield from by_columns(body, wide, scope, dim, make, job.dtype))
+    if body.in_tiles and _is_whole(groups, scope) and points(scope.order) <= FEW_ELEMENTS:
+        groups = [[f for members in groups for f in members]]  # one loop, where a call takes longer to start
     if body.policy.facts.adds_rows and not body.in_tiles and _is_along_rows(groups, job, scope):
         total = yield from _one_sum(body, groups, job, scope)
         return (yield from _scaled(body, total, outer, job, scope))
