@@ -232,7 +232,7 @@ ROWS = (
         "temporaries",
         as_named,
         (
-            Sample(plans.likelihood, ((20, 16, 12), (12, 12)), 1.35),
+            Sample(plans.likelihood, ((20, 16, 12), (12, 12)), 1.3),
             Sample(plans.normalised_cells, ((20, 16, 12), (12, 12)), 1.35),
             Sample(plans.scores_of_paths, ((20, 16, 12), (12, 12)), 3),
         ),

@@ -215,7 +215,9 @@ def beside(exprs: Sequence[Expr], dim: Axis, scope: Scope) -> list[Axis]:
 def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budget: int) -> dict[Axis, int]:
     """The reduced dimensions that overlap with another one in an index, each with its extent."""
     found: dict[Axis, int] = {}
-    for read in [read for expr in exprs for read in reads_of(expr)]:
+    reads = [read for expr in exprs for read in reads_of(expr)]
+    gathered = {d for read in reads for d in _gathered_askew(read, scope)}
+    for read in reads:
         forms = [form for form in scope.indices(read) if not _is_digits(form)]
         view = _view(read, scope) if forms else None
         if view is not None and not (_is_askew(view) or _is_cut_askew(view, read, reduced, scope)):
@@ -223,13 +225,20 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
         # of one array a loop of slices holds nothing
         askew = MOST_PARTS if len(exprs) == 1 else FEW_POSITIONS
         most = min(LONGEST_UNROLLED if view is None else askew, budget)
-        gathered = {d for index in read.indices if reads_of(index) for d in scope.dims_under(index)}
         for dim in [dim for form in forms for dim in dims_of(form)]:
             count = known(dim.hi)
             own = min(most, FEW_POSITIONS) if dim in gathered else most  # one gather has all of them
             if among(dim, reduced) and count is not None and 0 < count <= own:
                 found[dim] = count
     return found
+
+
+def _gathered_askew(read: Read, scope: Scope) -> list[Axis]:
+    """The dimensions along which ``read`` is gathered at data and overlaps with another one, ``k`` in ``x[w - k, i + k]`` where ``w`` is data."""
+    data = [index for index in read.indices if reads_of(index)]
+    forms = [form for form in scope.indices(read) if not _is_digits(form)] if data else []
+    along = {d for index in data for d in scope.dims_under(index)}
+    return [d for form in forms for d in dims_of(form) if d in along]
 
 
 def _view(read: Read, scope: Scope) -> View | None:
