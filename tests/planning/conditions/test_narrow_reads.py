@@ -43,6 +43,14 @@ CASES: dict[str, tuple[Callable[[Any], te.Expr], str]] = {
         lambda i: te.select(i // 3 * 3 == i, X[te.minimum(i + 2, N - 1)], X[te.maximum(i - 1, 0)]),
         "select(i // 3 * 3 == i, X[i + 2], X[i - 1])",
     ),
+    "halves turned": (
+        lambda i: te.select(i < 5, X[(i + 4) % N], X[(i + 4) % N] * X[i // 5]),
+        "select(i < 5, X[i + 4], X[i - 5] * X[1])",
+    ),
+    "a quotient that a choice leaves open": (
+        lambda i: te.select(i < 6, X[(i + 4) % N], X[i // 4]),
+        "select(i < 6, X[(i + 4) % 9], X[i // 4])",
+    ),
     "not reached by the choice": (
         lambda i: te.select(i >= 2, X[te.maximum(i - 3, 0)], 1.0),
         "select(i >= 2, X[maximum(i - 3, 0)], 1.0)",

@@ -61,6 +61,36 @@ def test_rows_are_gathered_once_and_scattered_once(
     np.testing.assert_allclose(own(expected)[0], pull(expected)[0], rtol=1e-4, atol=1e-4)
 
 
+def turned_halves(table: te.Tensor, angles: te.Tensor, at: te.Tensor) -> te.Tensor:
+    """Numbers whose real parts stand before their imaginary ones, turned by angles: both halves of a long row are read."""
+    count = angles.shape[0]
+    k = te.reduce_axis((0, count), "k")
+
+    def element(b: Any) -> Any:
+        real, imaginary = table[at[b], k], table[at[b], count + k]
+        return te.sum((real * te.cos(angles[k]) - imaginary * te.sin(angles[k])) ** 2, axis=k)
+
+    return te.compute(at.shape, element, "y")
+
+
+def test_long_rows_that_are_read_in_parts_are_gathered_once(rng: np.random.Generator) -> None:
+    table, angles = (rng.standard_normal(s).astype("float32") for s in ((POINTS, 48), (24,)))
+    at = rng.integers(0, POINTS, FACES).astype("int32")
+    fn = te.function(turned_halves)
+    forward, backward = fn.source(table, angles, at).split("def backward")
+    assert forward.count(".get(") == 1 and backward.count(".get(") == 0 and backward.count(".add(") == 1
+
+    def plain(table: Any, angles: Any) -> Any:
+        rows = table[at]
+        return jnp.sum((rows[:, :24] * jnp.cos(angles) - rows[:, 24:] * jnp.sin(angles)) ** 2, axis=1)
+
+    expected, pull = jax.vjp(plain, table, angles)
+    found, own = jax.vjp(lambda *v: fn(*v, at), table, angles)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    for mine, theirs in zip(own(expected), pull(expected), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-3, atol=1e-2)
+
+
 def test_rows_stay_where_they_are_read() -> None:
     v, at = te.placeholder((POINTS, 3), name="v"), te.placeholder((FACES,), "int32", "at")
     wide = te.placeholder((POINTS, 100), name="wide")
