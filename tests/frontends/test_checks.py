@@ -74,3 +74,12 @@ def test_checks_put_in_no_guards(name: str) -> None:
 @pytest.mark.parametrize("name", GUARDED)
 def test_what_is_left_out_is_guarded(name: str) -> None:
     assert te.explain(te.adjoint(GUARDED[name]), X, S).guarded
+
+
+def test_complex_numbers_are_compared_with_complex_ones() -> None:
+    def energy(x: Any, s: Any) -> Any:
+        z = x * (1 + 2j)
+        return jnp.sum(jnp.real(jnp.where(z != 0j, jnp.log(jnp.where(z != 0j, z, 1)), z)) * jnp.sum(s))
+
+    for a, b in zip(te.grad(energy, (0, 1))(X, S), jax.grad(energy, (0, 1))(X, S), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -107,7 +107,7 @@ def _compared(step: Step, holds: bool) -> Slot | None:
         case "ne" | "lt" | "gt":
             own, other = step.inputs
             known = other.known is not None and np.ndim(other.known) == 0 and is_inexact(other.dtype)
-            return own if known and float(other.known) in _ENDS[name] else None
+            return own if known and np.asarray(other.known).item() in _ENDS[name] else None
     return None
 
 
