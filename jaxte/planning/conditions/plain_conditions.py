@@ -164,14 +164,19 @@ def _narrowed(branch: Expr, conditions: Sequence[Expr]) -> Expr:
     """``branch`` where ``conditions`` hold."""
     table: dict[Expr, Expr] = {}
     for read in reads_of(branch):
-        indices = [i if reads_of(i) else _resolved(i, conditions) for i in read.indices]
+        # several indices with divisions are the digits of one number, which are read as they are stored
+        is_digit = sum(bool(divisions(i)) for i in read.indices) > 1
+        indices = [i if reads_of(i) else _resolved(i, conditions, is_digit) for i in read.indices]
         if any(new is not old for new, old in zip(indices, read.indices, strict=True)):
             table[read] = Read(read.tensor, indices)
     return substitute(branch, table)
 
 
-def _resolved(index: Expr, conditions: Sequence[Expr]) -> Expr:
-    """``index`` with each maximum and minimum as the side that it always is where ``conditions`` hold, and numbers that are divided with one quotient there as that."""
+def _resolved(index: Expr, conditions: Sequence[Expr], is_digit: bool = False) -> Expr:
+    """``index`` with each maximum and minimum as the side that it always is where ``conditions`` hold, and numbers that are divided with one quotient there as that.
+
+    Divisions stay in an index that ``is_digit``.
+    """
     if not _has_ends(index):
         return index
     bounds = _ends(free_axes(index), conditions)
@@ -185,7 +190,7 @@ def _resolved(index: Expr, conditions: Sequence[Expr]) -> Expr:
 
     def rule(node: Expr) -> Expr:
         if (own := division(node)) is not None:
-            return _divided(node, own, bounds)
+            return node if is_digit else _divided(node, own, bounds)
         if not (isinstance(node, Call) and node.op in _HELD and all(map(is_index, node.args))):
             return node
         first, second = map(linear, node.args)
