@@ -188,13 +188,15 @@ class Reducer:
 class Reduce(Expr):
     """One result of a reduction of ``exprs`` over ``axes`` at the points where ``where`` holds."""
 
-    __slots__ = ("axes", "children", "exprs", "free", "position", "reducer", "where")
+    __slots__ = ("axes", "children", "exprs", "free", "is_extremum", "is_sum", "position", "reducer", "where")
     __match_args__ = ("reducer", "exprs", "axes", "where", "position")
     reducer: Reducer
     exprs: tuple[Expr, ...]
     axes: tuple[Axis, ...]
     where: Expr
     position: int
+    is_sum: bool  # asked at each node of a walk, where a property takes a call
+    is_extremum: bool
     reduces = True
 
     def __new__(
@@ -206,16 +208,9 @@ class Reduce(Expr):
         key += (*map(id, exprs), None, *map(id, axes), id(where), position)
         fields = {"reducer": reducer, "exprs": exprs, "axes": axes, "where": where, "position": position}
         fields |= {"dtype": reducer.results[position].dtype, "weak": False, "children": (*exprs, where)}
+        fields |= {"is_sum": reducer.name == "sum", "is_extremum": reducer.name in ("max", "min")}
         fields["free"] = free_in((*exprs, where), axes)
         return intern(cls, key, fields)
-
-    @property
-    def is_sum(self) -> bool:
-        return self.reducer.is_sum
-
-    @property
-    def is_extremum(self) -> bool:
-        return self.reducer.is_extremum
 
     def changed(
         self,

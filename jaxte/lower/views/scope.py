@@ -15,7 +15,7 @@ from math import prod
 from typing import Any, TypeVar
 
 from jaxte.lang.dtypes import width
-from jaxte.lang.expr import ZERO, Axis, Expr, Read, as_expr
+from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, as_expr
 from jaxte.lang.graphs import among, identical, place_of
 from jaxte.lang.limits import FEW_POSITIONS, LEVELS, LONGEST_UNROLLED, MOST_HELD, MOST_PARTS
 from jaxte.lang.walk import free_axes, plain_indices, reads_of, substitute
@@ -216,7 +216,7 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
     """The reduced dimensions that overlap with another one in an index, each with its extent."""
     found: dict[Axis, int] = {}
     reads = [read for expr in exprs for read in reads_of(expr)]
-    gathered = {d for read in reads for d in _gathered_askew(read, scope)}
+    gathered = _gathered_askew(reads, scope)
     for read in reads:
         forms = [form for form in scope.indices(read) if not _is_digits(form)]
         view = _view(read, scope) if forms else None
@@ -233,12 +233,18 @@ def overlaps(exprs: Sequence[Expr], reduced: Sequence[Axis], scope: Scope, budge
     return found
 
 
-def _gathered_askew(read: Read, scope: Scope) -> list[Axis]:
-    """The dimensions along which ``read`` is gathered at data and overlaps with another one, ``k`` in ``x[w - k, i + k]`` where ``w`` is data."""
-    data = [index for index in read.indices if reads_of(index)]
-    forms = [form for form in scope.indices(read) if not _is_digits(form)] if data else []
-    along = {d for index in data for d in scope.dims_under(index)}
-    return [d for form in forms for d in dims_of(form) if d in along]
+def _gathered_askew(reads: Sequence[Read], scope: Scope) -> set[Axis]:
+    """The dimensions along which some of ``reads`` is gathered at data and overlaps with another one, ``k`` in ``x[w - k, i + k]`` where ``w`` is data."""
+    found: set[Axis] = set()
+    for read in reads:
+        along: set[Axis] = set()
+        for index in read.indices:
+            if isinstance(index, (Call, Read)) and reads_of(index):
+                along.update(scope.dims_under(index))
+        if along:
+            forms = [form for form in scope.indices(read) if not _is_digits(form)]
+            found |= along.intersection(d for form in forms for d in dims_of(form))
+    return found
 
 
 def _view(read: Read, scope: Scope) -> View | None:

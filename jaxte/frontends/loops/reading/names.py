@@ -106,12 +106,13 @@ class Names(Buffers):
             self._put_object(target, value, node)
 
     def _put_allocation(self, target: ast.Name, value: Allocation) -> None:
-        own = self.frame.names.get(target.id)
+        names = self.frame.names
+        own = names.get(target.id)
         if isinstance(own, Variable) and self._is_filled_anew(own, value):
             own.lies(value.in_rows)
             self._fill(own, value.fill, target)
         else:
-            self.frame.names[target.id] = self.made(self._place_key(target), target.id, value, target)
+            names[target.id] = self.made(self._place_key(target), target.id, value, target)
 
     def _put_block(self, target: ast.Name, value: Block, node: ast.expr) -> None:
         name, names = target.id, self.frame.names
