@@ -180,5 +180,12 @@ def _is_product(node: Expr, axes: Sequence[Axis], inside: frozenset[Tensor]) -> 
     if not isinstance(body, Reduce) or not body.is_sum or node.tensor not in inside:
         return False
     functions = (n for n in postorder(*body.exprs) if isinstance(n, Call) and n.op.name in TABLE)
-    each = 1 if all(TABLE[n.op.name].cheap for n in functions) else FUNCTION
+    is_cheap = all(TABLE[n.op.name].cheap for n in functions) or _reads_the_present(body)
+    each = 1 if is_cheap else FUNCTION
     return each * prod(map(extent, body.axes)) >= MOST_TERMS
+
+
+def _reads_the_present(body: Expr) -> bool:
+    """Whether a state is read where it is just made, as a maximum is that exponentials are taken beside: both are put back together, and nothing flows through either."""
+    reads = [r for r in reads_of(body) if isinstance(r.tensor, State)]
+    return any(all(isinstance(i, Axis) for i in r.indices) for r in reads)
