@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from jaxte.algebra.data_conditions import with_conditions_around
+from jaxte.algebra.idle_conditions import without_idle_conditions
 from jaxte.lang.expr import TRUE, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.limits import MARGIN
 from jaxte.lang.operators import AND, DIVIDE, SELECT
@@ -50,8 +51,10 @@ class Definition(Asked):
 
 
 CONDITIONS = Rule[Expr, Asked](
-    "plain conditions", lambda body, at: with_plain_conditions(body), "conditions are ranges of positions"
-)  # fmt: skip
+    "plain conditions",
+    lambda body, at: with_plain_conditions(without_idle_conditions(body)),
+    "conditions are ranges of positions, and none that a factor says",
+)
 SHAPES = Rule[Compute, Definition](
     "shapes of flat tensors",
     lambda own, at: renewed(own, with_shapes(own.axes, own.body)),

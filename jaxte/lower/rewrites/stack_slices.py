@@ -25,10 +25,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jaxte.algebra.idle_conditions import of_factors, without_idle_conditions
 from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.algebra.sums import addends
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call
+from jaxte.lang.expr import TRUE, ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr, call, conjuncts
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import FEW_POSITIONS
 from jaxte.lang.operators import EQUAL, LESS, SELECT
@@ -38,6 +39,7 @@ from jaxte.lower.cost.work import Work, points
 from jaxte.lower.rewrites.short_axes import chosen
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import known
+from jaxte.tensors.reducers import builtin_reducer
 from jaxte.tensors.shapes import same_extent
 from jaxte.tensors.tensor import Tensor
 
@@ -131,7 +133,9 @@ def with_rows_apart(root: Expr, axes: Sequence[Axis], rates: Rates) -> Expr:
     def rule(node: Expr) -> Expr:
         if not isinstance(node, Reduce) or not node.is_sum:
             return node
-        if node.where is not TRUE:
+        product = product_of(node.exprs[0])
+        conditions = conjuncts(node.where)
+        if len(of_factors(conditions, product)) < len(conditions):
             row = _chosen_row(node, axes)
             return node if row is None or not _gains_added(node, row, rates) else _added_apart(node, row)
         found = _chosen_matrix(node)
@@ -159,7 +163,7 @@ def _chosen_matrix(node: Reduce) -> tuple[Read, Expr, int] | None:
 
 
 def _gains(node: Reduce, found: tuple[Read, Expr, int], rates: Rates) -> bool:
-    """Whether a product with each of the matrices takes less time than gathering one for each row."""
+    """Whether a product with each of the matrices takes less time than gathering one for each row. Conditions that factors say are left out of it."""
     read, _, rows = found
     own, all_axes = list(free_axes(read)), dict.fromkeys((*free_axes(node), *node.axes))
     others = [f for f in product_of(node.exprs[0]).factors if f.expr is not read and free_axes(f.expr)]
@@ -212,9 +216,12 @@ def _added_apart(node: Reduce, row: Axis) -> Expr:
 
 
 def _apart(node: Reduce, read: Read, data: Expr, rows: int) -> Expr:
-    result: Expr = Const(math.nan, node.dtype)
+    absent = Const(math.nan, node.dtype)
+    passed_on = Reduce(builtin_reducer("any", "bool"), (node.where,), node.axes, TRUE)
+    # a row that is not there makes NaN of what is passed on to it
+    result = absent if node.where is TRUE else call(SELECT, passed_on, absent, ZERO)
     for row in reversed(range(rows)):
         own = Read(read.tensor, [Const(row) if i is data else i for i in read.indices])
-        total = node.rebuild([substitute(node.exprs[0], {read: own}), TRUE])
+        total = without_idle_conditions(substitute(node, {read: own}))
         result = call(SELECT, call(EQUAL, data, row), total, result)
     return result

@@ -18,7 +18,7 @@ from functools import partial, reduce
 from math import prod
 from string import ascii_lowercase
 
-from jaxte.algebra.product import multiplied, product_of
+from jaxte.algebra.product import may_spoil, multiplied, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
 from jaxte.lang.expr import TRUE, ZERO, Const, Expr, Reduce, call, cast, conjunction, conjuncts
@@ -26,7 +26,7 @@ from jaxte.lang.functions import isfinite, isnan
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import NARROW
 from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MULTIPLY, OR, SELECT, SUBTRACT
-from jaxte.lang.walk import depends_on, free_axes, reads_of
+from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
 from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.counts import flops as flops_of
 from jaxte.lower.arrays.data import OneHot, Scatter
@@ -178,7 +178,7 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
         moved += Work(scatter=prod(extents))
     yield _candidate(body, spec, wanted, SCATTER, moved, partial(scatter_source, spec))
     own = one_hot_of(spec) if node.is_sum and is_float(node.dtype) else None
-    if own is None or _may_be_outside(spec) or (spec.block > 1 and not body.policy.facts.scatters_rows):
+    if own is None or _may_spoil(spec) or (spec.block > 1 and not body.policy.facts.scatters_rows):
         return  # a GPU adds a matrix of positions in fewer bytes than it writes their rows (letter_projection, 0.8)
     made = list(nodes_below(one_hot_source(own, on_names(own.spec.operands))))
     hot = sum(bytes_of(node, extent_of) for node in made if isinstance(node, OneHot))
@@ -187,10 +187,11 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
     yield _candidate(body, own.spec, wanted, ONE_HOT, product, partial(one_hot_source, own))
 
 
-def _may_be_outside(spec: ScatterSpec) -> bool:
-    """Whether a value that a product multiplies by zeros alone may be NaN since it is read beyond a tensor."""
+def _may_spoil(spec: ScatterSpec) -> bool:
+    """Whether a value that a product multiplies by zeros alone may be infinite, or NaN since it is read beyond a tensor or made of what is."""
     kept = guarded_reads(spec.values.body, spec.hits)
-    return any(r not in kept for r in reads_of(spec.values.body) if reads_of(*r.indices))
+    stands: dict[Expr, Expr] = {read: Const(1.0, read.dtype) for read in kept if is_float(read.dtype)}
+    return any(map(may_spoil, product_of(substitute(spec.values.body, stands)).factors))
 
 
 def _candidate(
