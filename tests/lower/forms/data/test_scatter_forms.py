@@ -196,3 +196,32 @@ def test_rows_that_are_padded_are_long_ones(platform: str, axis: int) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
     text = str(te.source(fn, x, at, f)).partition("def backward")[2]
     assert f"jnp.stack([1 - f, f], axis={axis})" in text and ".add(" in text
+
+
+INFINITE = {
+    "quotient": lambda z: te.compute(z.shape, lambda i: 1.0 / z[i], "w"),
+    "logarithm": lambda z: te.compute(z.shape, lambda i: te.log(z[i]), "w"),
+    "power": lambda z: te.compute(z.shape, lambda i: z[i] ** -0.5, "w"),
+    "read beyond": lambda z: te.compute(z.shape, lambda i: z[te.cast(z[i] * 100.0, "int32") - 1], "w"),
+}
+
+
+@pytest.mark.parametrize("name", INFINITE)
+def test_what_is_infinite_in_one_row_stays_in_it(name: str, rng: np.random.Generator) -> None:
+    """A product with zeros and ones would make NaN of all rows."""
+    p, z, e = te.placeholder((4, 6), name="p"), te.placeholder((50,), name="z"), te.placeholder((50,), "int32", "e")  # fmt: skip
+    w = INFINITE[name](z)
+    y = te.compute((50, 6), lambda i, j: p[e[i], j] * w[i], "y")
+    h = te.placeholder(y.shape, name="h")
+    (dp,) = te.differentiate(y, [p], h)
+    values = np.full(50, 0.02, "float32")
+    values[3] = 0
+    feeds = {
+        h: rng.standard_normal(h.shape).astype("float32"),
+        z: values,
+        e: np.arange(50, dtype="int32") % 4,
+    }
+    found = te.function([*feeds], dp, forms={"*": "one-hot product"})(*feeds.values())
+    expected = te.interpret(dp, feeds)
+    assert np.isfinite(expected).all(axis=1).tolist() == [True, True, True, False]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
