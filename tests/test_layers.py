@@ -105,6 +105,7 @@ LAYERS = (
     "algebra.signs",
     "algebra.value_ranges",
     "algebra.product",
+    "algebra.idle_conditions",
     "algebra.sums",
     "algebra.known_places",
     "algebra.data",
