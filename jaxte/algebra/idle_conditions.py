@@ -7,7 +7,7 @@ in the sum of an adjoint may be finite all the same, and then a zero adds nothin
 from __future__ import annotations
 
 from jaxte.algebra.product import Product, is_zero, may_spoil, product_of
-from jaxte.lang.expr import Call, Expr, Reduce, conjunction, conjuncts
+from jaxte.lang.expr import TRUE, Call, Expr, Reduce, conjunction, conjuncts
 from jaxte.lang.operators import NONZERO
 from jaxte.lang.walk import reductions, substitute
 
@@ -31,13 +31,18 @@ def of_factors(conditions: list[Expr], product: Product) -> list[Expr]:
 
 
 def _freed(node: Reduce) -> Reduce:
-    if not node.is_sum:
+    if not node.is_sum or node.where is TRUE:
         return node
     conditions = conjuncts(node.where)
-    product = product_of(node.exprs[0])
-    idle = {
+    idle = _idle(conditions, product_of(node.exprs[0]))
+    kept = [c for c in conditions if c not in idle]
+    return node if not idle else node.changed(where=conjunction(kept))
+
+
+def _idle(conditions: list[Expr], product: Product) -> set[Expr]:
+    """Those beside whose factors no other may be infinite or NaN."""
+    return {
         c
         for c in of_factors(conditions, product)
-        if not any(map(may_spoil, (f for f in product.factors if f.expr is not c.args[0])))
+        if not any(may_spoil(f) for f in product.factors if f.expr is not c.children[0])
     }
-    return node.changed(where=conjunction([c for c in conditions if c not in idle])) if idle else node
