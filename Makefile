@@ -1,4 +1,4 @@
-# make demo | examples | docs | test | test-all | bench | exact | operators | platforms | wild | clean | volume | transformations | test-libraries | test-matrix.
+# make demo | examples | docs | test | test-all | record | bench | exact | operators | platforms | wild | clean | volume | transformations | test-libraries | test-matrix.
 # make test-all with new random examples: JAXTE_HYPOTHESIS=full make test-all
 PYTHON ?= python3
 VENV   ?= .venv
@@ -25,7 +25,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # bytecode is kept, in `make demo` and in tests alike
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo examples docs test test-all lint mypy pyright bench exact operators platforms wild clean volume transformations test-libraries test-matrix
+.PHONY: demo examples docs test test-all record lint mypy pyright bench exact operators platforms wild clean volume transformations test-libraries test-matrix
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/digits.py
@@ -44,12 +44,19 @@ docs: $(VENV)/.docs
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m tier1
 
-# everything; TESTS=--junitxml=build/tests.xml writes what `python -m tests.tiers build/tests.xml` reads, and build/counts.jsonl is what
-# `python -m tests.xla_counts build/counts.jsonl` records
-test-all: export JAXTE_COUNTS = $(CURDIR)/build/counts.jsonl
+# everything; its last lines say how much XLA compiled, which grows as what is emitted departs from the record
 test-all: lint
-	mkdir -p build && rm -f $(JAXTE_COUNTS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTS)
+
+# everything, and what the next runs need not find out again: programs that NumPy may run, what XLA counts, and the seconds of tests
+record: export JAXTE_COUNTS = $(CURDIR)/build/counts.jsonl
+record: export JAXTE_VALUES = $(CURDIR)/build/values.txt
+record: $(VENV)/.test
+	mkdir -p build && rm -f $(JAXTE_COUNTS) $(JAXTE_VALUES)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --junitxml=build/tests.xml $(TESTS)
+	$(BIN)/python -m tests.numpy_programs $(JAXTE_VALUES)
+	$(BIN)/python -m tests.xla_counts $(JAXTE_COUNTS)
+	$(BIN)/python -m tests.tiers build/tests.xml
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -5,6 +5,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.xla_flags import QUICK_XLA
 
@@ -35,6 +36,13 @@ from tests.single_operations import run_by_xla, run_in_numpy
 from tests.tiers import first_tier, recorded
 
 share_contexts()
+compiled: list[float] = []
+"""Seconds of XLA for each program that it was given in this run, also where it was read from the folder."""
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, seconds, **_: (
+        compiled.append(seconds) if event == "/jax/core/compile/backend_compile_duration" else None
+    )
+)
 
 # Programs, their texts and JAX's caches are many objects that live for the whole run: looking through them again and again was a twelfth of it.
 gc.set_threshold(500_000, 20, 50)
@@ -87,9 +95,21 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         numpy_programs.add_to_record(report.passed)
 
 
-def pytest_sessionfinish() -> None:
+def pytest_sessionfinish(session: pytest.Session) -> None:
     """What lives until the end is left out of the collections by which pytest looks for exceptions that nothing caught: five, of all objects."""
     gc.freeze()
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["compiled"] = list(compiled)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    compiled.extend(getattr(node, "workeroutput", {}).get("compiled", ()))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """A whole run that compiles more than the one that was recorded wants `make record`."""
+    terminalreporter.write_line(f"XLA compiled {len(compiled):,} programs in {sum(compiled):.0f} s")
 
 
 @pytest.fixture

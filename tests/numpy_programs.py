@@ -4,10 +4,11 @@ A program is known by its key (tests/program_keys.py), so that what jaxte emits 
 often a program may be run before XLA's code for it is the cheaper one. With JAXTE_HYPOTHESIS=full, and by another release of JAX, everything is
 compiled.
 
-    JAXTE_VALUES=build/values.txt make test-all; python -m tests.numpy_programs build/values.txt
+    JAXTE_VALUES=build/values.txt pytest; python -m tests.numpy_programs build/values.txt
 
-runs what is not known by XLA and by NumPy, goes on with the results of NumPy where both agree, and adds the programs of tests that pass; with
-``--anew`` nothing else is kept. What fails there alone has its last digits looked at: nothing of it is added, and it passes without.
+(``make record``) runs what is not known by XLA and by NumPy, goes on with the results of NumPy where both agree, and records the programs of tests
+that pass, and nothing else; with ``--more`` in addition to what is recorded. What fails there alone has its last digits looked at: nothing of it is
+added, and it passes without.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ ELEMENTS = 1e9  # of results, which NumPy computes in a second where they are su
 CALLS = 40
 new: dict[str, int] = {}
 """What a test of a run that records found."""
+asked: dict[str, int] = {}
+"""What such a test asked for and was known before."""
 
 
 @cache
@@ -59,6 +62,8 @@ def calls_of(program: ClosedJaxpr) -> int:
         own = key(program)
     except JaxteError:  # what jaxte emits for it is refused, and so it will be where it is lowered
         return 0
+    if own in recorded() and "JAXTE_VALUES" in os.environ:
+        asked[own] = recorded()[own]
     return recorded().get(own) or new.get(own, 0)
 
 
@@ -105,10 +110,11 @@ def is_new(program: ClosedJaxpr, args: Sequence[Any], expected: Sequence[Any]) -
 
 def add_to_record(has_passed: bool) -> None:
     """At the end of a test."""
-    if has_passed and new:
+    if has_passed and (new or asked):
         with open(os.environ["JAXTE_VALUES"], "a", encoding="utf-8") as file:
-            file.writelines(f"{own} {often}\n" for own, often in new.items())
+            file.writelines(f"{own} {often}\n" for own, often in {**asked, **new}.items())
     new.clear()
+    asked.clear()
 
 
 def _sizes(program: ClosedJaxpr, times: int = 1) -> Iterator[tuple[int, int]]:
@@ -142,9 +148,9 @@ def _parts(array: np.ndarray) -> tuple[np.ndarray, ...]:
     return (array.real, array.imag) if array.dtype.kind == "c" else (array,)
 
 
-def main(asked: str, *options: str) -> None:
-    known = {} if "--anew" in options else dict(recorded())
-    for line in Path(asked).read_text(encoding="utf-8").splitlines():
+def main(found: str, *options: str) -> None:
+    known = dict(recorded()) if "--more" in options else {}
+    for line in Path(found).read_text(encoding="utf-8").splitlines():
         own, often = line.split()
         known[own] = min(int(often), known.get(own, CALLS))
     rows = "".join(f"{own} {known[own]}\n" for own in sorted(known))

@@ -114,7 +114,7 @@ def test_what_is_recorded_is_not_compiled(
     add_to_record(has_passed=True)
     monkeypatch.setattr(numpy_programs, "FILE", kept)
     kept.write_text("0", encoding="utf-8")
-    main(str(asked), "--anew")
+    main(str(asked))
     monkeypatch.delenv("JAXTE_VALUES")
     monkeypatch.setattr(numpy_programs, "recorded", lambda: recorded.__wrapped__())
     compiled.clear()
@@ -125,6 +125,21 @@ def test_what_is_recorded_is_not_compiled(
     assert not compiled
     jax.jit(lambda x: rolled(x) * 4)(X)
     assert len(compiled) == 1
+
+
+def test_what_was_known_stays_where_a_test_asks_for_it(
+    compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    kept, program = tmp_path / "numpy_programs.txt", jax.jit(rolled).trace(X).jaxpr
+    monkeypatch.setattr(numpy_programs, "FILE", kept)
+    monkeypatch.setattr(numpy_programs, "recorded", lambda: {key(program): 7, "0ld": 9})
+    for options, expected in (((), {key(program): 7}), (("--more",), {key(program): 7, "0ld": 9})):
+        found = recording(monkeypatch, tmp_path)
+        assert numpy_programs.calls_of(program) == 7
+        add_to_record(has_passed=True)
+        main(str(found), *options)
+        rows = kept.read_text(encoding="utf-8").splitlines()[1:]
+        assert {own: int(often) for own, often in map(str.split, rows)} == expected
 
 
 def _summed(fn: Any) -> Callable[[Any], Any]:

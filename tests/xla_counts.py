@@ -4,9 +4,9 @@ The counts follow from what the program computes, the release of XLA and its opt
 (tests/program_keys.py), for which nothing is lowered, and values come from the emitters that compile in a quarter of the time. What is not recorded
 is compiled and counted, and with JAXTE_HYPOTHESIS=full everything is. Programs with devices or buffers of their own go by the hash of their text.
 
-    JAXTE_COUNTS=build/counts.jsonl make test-all; python -m tests.xla_counts build/counts.jsonl
+    JAXTE_COUNTS=build/counts.jsonl pytest; python -m tests.xla_counts build/counts.jsonl
 
-records what the tests asked for in that run, and nothing else; with ``--more`` in addition to what is recorded.
+(``make record``) records what the tests asked for in that run, and nothing else; with ``--more`` in addition to what is recorded.
 """
 
 from __future__ import annotations
