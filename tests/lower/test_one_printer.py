@@ -10,6 +10,7 @@ from pathlib import Path
 PRINTERS = (
     "printing",
     "code/lines.py",
+    "code/prefixes.py",
     "program/emit.py",
     "program/prelude.py",
 )  # of nodes, of statements, and of modules around them with what they begin with

@@ -20,8 +20,7 @@ from jaxte.lower.code.broadcasting import apply_steps, broadcast
 from jaxte.lower.code.constants import converted, folded, negated, positions_as, typed_number, without_neutral
 from jaxte.lower.code.joined_columns import columns_as_one
 from jaxte.lower.code.joined_sums import number_within, sums_as_one
-from jaxte.lower.code.lines import name_of
-from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value
+from jaxte.lower.code.vocabulary import AnyStatement, Statement, Value, name_of
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
 

@@ -20,8 +20,8 @@ from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.candidates import noted
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.choice import Choice
-from jaxte.lower.code.lines import identifier, tensor_name
-from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Statement, Value, with_sources
+from jaxte.lower.code.lines import identifier
+from jaxte.lower.code.vocabulary import WHEN_TRACED, AnyStatement, Statement, Value, tensor_name, with_sources
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.barriers import (
     behind_barrier,

@@ -21,8 +21,8 @@ from jaxte.lower.apart.digit_sums import with_sums_over_digits
 from jaxte.lower.apart.graph import with_differences_apart
 from jaxte.lower.apart.mirrored import with_mirrored_sums
 from jaxte.lower.body.assignment import Rules, Shared
-from jaxte.lower.code.lines import Names, docstring_text, lines_of, verify_program
-from jaxte.lower.code.vocabulary import Program, with_sources
+from jaxte.lower.code.lines import Names, docstring_text, lines_of
+from jaxte.lower.code.vocabulary import Program, verify_program, with_sources
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.forms.data.chains import chained
 from jaxte.lower.printing.printer import Printer

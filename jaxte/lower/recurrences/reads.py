@@ -18,8 +18,7 @@ from jaxte.lower.arrays.elementwise import Full, Kept, Name, Number
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import ALL, NEW, Index, Range, Transpose, View
 from jaxte.lower.body.assignment import Assignment
-from jaxte.lower.code.lines import tensor_name
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Statement, tensor_name
 from jaxte.lower.recurrences.written import (
     Beside,
     window,

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from jaxte.lower.arrays.elementwise import Name
 from jaxte.lower.arrays.loops import Binomial, Replayed
-from jaxte.lower.code.lines import tensor_name
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Statement, tensor_name
 from jaxte.lower.recurrences.replays import reach_of
 from jaxte.lower.recurrences.write import Text, recurrence_statements
 from jaxte.lower.recurrences.written import Beside, choices_of, ended_by, written_step

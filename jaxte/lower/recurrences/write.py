@@ -13,8 +13,7 @@ from jaxte.lower.arrays.loops import Carried, Tuple
 from jaxte.lower.arrays.node import Node
 from jaxte.lower.arrays.views import ALL, NEW, Entry, Index, Transpose, View
 from jaxte.lower.code.choice import Choice
-from jaxte.lower.code.lines import tensor_name
-from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement, tensor_name
 from jaxte.lower.recurrences.frames import taken_before
 from jaxte.lower.recurrences.reads import RING, Reads, Ring, ring_of
 from jaxte.lower.recurrences.written import (

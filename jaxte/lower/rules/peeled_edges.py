@@ -30,8 +30,7 @@ from jaxte.lower.arrays.node import Node
 from jaxte.lower.body.assignment import Assignment
 from jaxte.lower.body.candidates import Candidate, Chosen, chosen
 from jaxte.lower.body.evaluator import Body
-from jaxte.lower.code.lines import name_of
-from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.code.vocabulary import Value, name_of
 from jaxte.lower.cost.policy import Policy, signature
 from jaxte.lower.cost.work import Work, points
 from jaxte.lower.rules.interleaved import is_interleaved

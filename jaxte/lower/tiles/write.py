@@ -16,9 +16,8 @@ from jaxte.lower.body.assignment import Assignment, Shared
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.choice import Choice
-from jaxte.lower.code.lines import tensor_name
 from jaxte.lower.code.spec import Array
-from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement, Value
+from jaxte.lower.code.vocabulary import AnyStatement, Function, Statement, Value, tensor_name
 from jaxte.lower.tiles.carried_sums import Update, carried
 from jaxte.lower.tiles.slices import Slice, Window, begin
 from jaxte.lower.tiles.tiling import Tiles, Tiling, choices_of

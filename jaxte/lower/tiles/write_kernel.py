@@ -15,8 +15,7 @@ from jaxte.lang.limits import MOST_TERMS, VECTOR
 from jaxte.lang.walk import free_axes, reductions
 from jaxte.lower.arrays.data import INTERPRETER, TRITON, Kernel, Loaded
 from jaxte.lower.arrays.elementwise import Name
-from jaxte.lower.code.lines import tensor_name
-from jaxte.lower.code.vocabulary import AnyStatement, Statement
+from jaxte.lower.code.vocabulary import AnyStatement, Statement, tensor_name
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.cost.work import bytes_of, points

@@ -16,7 +16,7 @@ from jaxte.lower.arrays.products import Einsum, Reduced
 from jaxte.lower.arrays.verify import verify_node
 from jaxte.lower.arrays.views import ALL, NEW, Broadcast, Index, Pad, Range, Reshape, Transpose, View
 from jaxte.lower.body import evaluator
-from jaxte.lower.code.lines import verify_program
+from jaxte.lower.code.vocabulary import verify_program
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.printing.printer import Printer
 from jaxte.lower.program.plan import lower
