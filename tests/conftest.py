@@ -29,6 +29,7 @@ import jax
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
 
 from tests import numpy_programs
 from tests.one_context import share_contexts
@@ -70,6 +71,8 @@ settings.load_profile(os.environ.get("JAXTE_HYPOTHESIS", "quick"))
 IS_QUICK = settings.default.max_examples < 1000
 if IS_QUICK:
     run_in_numpy()
+    # Hypothesis tries numbers that stand in the code, too, for which it reads all of it: 3 s a worker, and other examples after each change.
+    providers.is_local_module_file = lambda path: False
 # LLVM with little optimisation takes a third of the time; buffers, fusions and the text of programs are XLA's and are the same with and without.
 jax.config.update("jax_disable_most_optimizations", IS_QUICK)
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", str(int(IS_QUICK)))  # of child processes
