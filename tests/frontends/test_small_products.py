@@ -55,12 +55,55 @@ def test_small_products_are_written_out(name: str, rng: np.random.Generator) -> 
     assert counts[0] <= left < counts[1]
 
 
+def plaquettes(x: Any) -> Any:
+    """Two by two matrices on the links of a lattice, around its faces."""
+    turned = lambda a: jnp.conj(jnp.swapaxes(a, -1, -2))  # noqa: E731
+    u, v = jnp.exp(1j * x), jnp.exp(-1j * x * x)
+    return u @ jnp.roll(v, -1, 0) @ turned(jnp.roll(u, -1, 1)) @ turned(v)
+
+
+def layers(x: Any) -> Any:
+    """Light through thin layers, of which each is a matrix at each wavelength."""
+    n = 1.5 + 0.1 * jnp.tanh(x)
+    c, s = jnp.cos(n) + 0j, 1j * jnp.sin(n)
+    each = jnp.stack([jnp.stack([c, s / n], -1), jnp.stack([n * s, c], -1)], -2)
+    return 1 / (each[0] @ each[1] @ each[2])[..., 0, 0]
+
+
+def propagated(x: Any) -> Any:
+    """Amplitudes of two states, by a matrix of each."""
+    states = jnp.exp(1j * x[..., 0])
+    return jnp.einsum("nij,nj->ni", jnp.cos(x) + 1j * jnp.sin(x), states)
+
+
+OF_COMPLEX: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
+    "plaquettes": (plaquettes, (16, 32, 2, 2)),
+    "thin layers": (layers, (3, 600)),
+    "amplitudes": (propagated, (1024, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_those_of_complex_numbers_are_written_out(name: str, rng: np.random.Generator) -> None:
+    f, shape = OF_COMPLEX[name]
+    x = jnp.asarray(rng.normal(size=shape).astype("float32"))
+    loss = lambda x: jnp.sum(jnp.real(f(x)) ** 2 + jnp.imag(f(x)))  # noqa: E731
+    own, jaxs = (Fused(jax.jit(jax.value_and_grad(g)).lower(x)) for g in (te.adjoint(loss), loss))
+    for a, b in zip(own(x), jaxs(x), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5 * float(abs(b).max()))
+    counts = [c.as_text().count(" dot(") for c in (own, jaxs)]
+    assert counts[0] == 0 < counts[1]
+
+
 KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "four numbers a row": (lambda x: x @ jnp.sin(x[:4]), (4096, 4)),
     "long rows": (lambda x: x @ jnp.sin(x[:32]), (4096, 32)),
     "few rows": (lambda x: x @ jnp.sin(x[:3]), (64, 3)),
     "matrices of two rows": (lambda x: x @ jnp.sin(x), (1024, 2, 2)),
     "few matrices": (lambda x: x @ jnp.sin(x), (64, 4, 4)),
+    "rows by one complex matrix": (lambda x: jnp.abs(x @ (1j * jnp.sin(x[:3]))), (4096, 3)),
+    "few complex matrices": (lambda x: jnp.abs(x @ (1j * jnp.sin(x))), (64, 2, 2)),
+    "long complex rows": (lambda x: jnp.abs(x @ (1j * jnp.sin(x))), (64, 16, 16)),
     "columns": (lambda x: jnp.sin(x[:, :3]) @ x, (3, 4096)),
 }
 

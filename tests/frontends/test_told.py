@@ -12,6 +12,7 @@ import pytest
 from jax import lax
 
 import jaxte as te
+from tests.single_operations import run_by_xla
 
 where = jnp.where
 LOGITS = np.random.default_rng(0).normal(size=(6, 6)).astype("float32")
@@ -127,3 +128,23 @@ def test_nan_that_is_missing_is_where_it_was() -> None:
     found, expected = (g(f_, (0, 1))(x, LINE) for g, f_ in ((te.grad, f), (jax.grad, chosen)))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def of_both_halves(x: Any) -> Any:
+    """Similarities of rows with those of two arrays side by side, of which one number of each row is left out."""
+    scores = jnp.concatenate([x @ x.T, x @ x[::-1].T], 1)
+    left_out = jnp.concatenate([jnp.eye(6, dtype=bool), jnp.zeros((6, 6), bool)], 1)
+    return jnp.sum(jnp.log(jnp.sum(where(left_out, 0.0, jnp.exp(scores)), 1) / jnp.sqrt(jnp.sum(x * x, 1))))
+
+
+@pytest.mark.parametrize("f", [NOT_GUARDED["a label of each row"][0], GUARDED["rows without a label"][0], of_both_halves])
+def test_known_conditions_are_looked_at_by_numpy(f: Any) -> None:
+    compiled: list[str] = []  # by XLA, or taken from what it has compiled before
+    jax.clear_caches()
+    jax.monitoring.register_event_duration_secs_listener(lambda event, *_, **__: compiled.append(event))
+    try:
+        with run_by_xla():
+            jax.make_jaxpr(te.grad(f))(LOGITS)
+    finally:
+        jax.monitoring.clear_event_listeners()
+    assert not [event for event in compiled if "jaxpr_to_mlir" in event]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxte.bridge.jaxprs import GROUPS, literal_array, walked
+
 _NUMBERS = frozenset([int])
 _MOST = 1 << 18  # elements that are computed when a function is traced
 
@@ -18,14 +20,28 @@ def is_symbolic(aval: Any) -> bool:
     return not _NUMBERS.issuperset(map(type, shape)) and any(not isinstance(extent, int) for extent in shape)
 
 
+def computed(closed: Any, given: Sequence[Any], most: int = _MOST) -> list[Any]:
+    """What a jaxpr returns for ``given``, by NumPy, so that XLA compiles none of its operations; None for what an equation without a row makes."""
+
+    def results(eqn: Any, values: Sequence[Any]) -> list[Any]:
+        if any(v is None for v in values):
+            return [None] * len(eqn.outvars)
+        inner = eqn.params.get(GROUPS.get(eqn.primitive.name, ""))
+        return folded(eqn, values, most) if inner is None else computed(inner, values, most)
+
+    return walked(closed.jaxpr, [*map(np.asarray, closed.consts), *given], results, literal_array)
+
+
 def folded(eqn: Any, values: Sequence[Any], most: int = _MOST) -> list[Any]:
     """The results of an equation on known operands, up to ``most`` numbers; None for each where there is no row for it."""
     unknown = [None] * len(eqn.outvars)
     row = _ROWS.get(eqn.primitive.name)
     if row is None or any(is_symbolic(v.aval) for v in eqn.outvars):
         return unknown
-    if any(prod(v.aval.shape) > most for v in eqn.outvars) or len(eqn.outvars) != 1:
+    if any(prod(v.aval.shape) > most for v in eqn.outvars):
         return unknown
+    if eqn.primitive.name == "split":
+        return list(row(eqn.params, *values))
     (out,) = eqn.outvars
     dtype = np.dtype(out.aval.dtype)
     if dtype.kind not in "biuf":
@@ -68,6 +84,10 @@ def _slice(p: Any, x: Any) -> Any:
     return x[
         tuple(slice(a, b, s) for a, b, s in zip(p["start_indices"], p["limit_indices"], steps, strict=True))
     ]
+
+
+def _split(p: Any, x: Any) -> Any:
+    return np.split(x, np.cumsum(p["sizes"])[:-1], p["axis"])
 
 
 def _rev(p: Any, x: Any) -> Any:
@@ -135,6 +155,7 @@ _ROWS: dict[str, Callable[..., Any]] = {
     "squeeze": lambda p, x: np.squeeze(x, tuple(p["dimensions"])),
     "expand_dims": lambda p, x: np.expand_dims(x, tuple(p["dimensions"])),
     "slice": _slice,
+    "split": _split,
     "rev": _rev,
     "concatenate": lambda p, *parts: np.concatenate(parts, p["dimension"]),
     "stack": lambda p, *parts: np.stack(parts, p["axis"]),
@@ -148,6 +169,8 @@ _ROWS: dict[str, Callable[..., Any]] = {
     "reduce_prod": _reduced(np.prod),
     "reduce_max": _reduced(np.max),
     "reduce_min": _reduced(np.min),
+    "reduce_and": _reduced(np.all),
+    "reduce_or": _reduced(np.any),
     "rsqrt": lambda p, x: 1 / np.sqrt(x),
     "clamp": _elementwise(lambda low, x, high: np.minimum(np.maximum(x, low), high)),
     "integer_pow": lambda p, x: x ** p["y"] if p["y"] >= 0 else 1 / x ** -p["y"],

@@ -18,7 +18,7 @@ from typing import Any
 
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.gains.sums import elements
-from jaxte.lang.dtypes import is_float, width
+from jaxte.lang.dtypes import is_complex, is_float, is_inexact, width
 from jaxte.lang.limits import (
     FEW,
     FEW_POSITIONS,
@@ -107,16 +107,19 @@ def _is_turned(step: Step, matrix: int) -> bool:
 
 
 def is_small_product(step: Step) -> bool:
-    """Whether ``step`` multiplies many rows by one small matrix, or many small matrices with one another."""
-    if step.name != "dot_general" or any(0 in s.shape or not is_float(s.dtype) for s in step.inputs):
+    """Whether ``step`` multiplies many rows by one small matrix, or many small matrices (and of complex numbers vectors) with one another."""
+    if step.name != "dot_general" or any(0 in s.shape or not is_inexact(s.dtype) for s in step.inputs):
         return False
     contracted, batched = step.eqn.params["dimension_numbers"]
     x, y = step.inputs
     k = prod(x.shape[d] for d in contracted[0])
     batch = prod(x.shape[d] for d in batched[0])
     m, n = (prod(s.shape) // (k * batch) for s in (x, y))
+    sides = m, k, n
+    if is_complex(x.dtype) or is_complex(y.dtype):
+        # XLA calls a routine for each, of however few numbers, and multiplies many rows by one small matrix well.
+        return batch > 1 and batch * m * n >= SMALLEST and max(sides) <= FEW_POSITIONS
     if batch > 1:
-        sides = m, k, n
         # The sums of matrices with short sides are written out.
         return (
             batch * m * n >= MANY_ELEMENTS

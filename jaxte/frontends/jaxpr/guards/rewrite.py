@@ -34,10 +34,15 @@ from jaxte.frontends.jaxpr.guards.slopes import (
     kind_of_guard,
     roots_of,
 )
-from jaxte.frontends.jaxpr.guards.told import answers_for_infinity, leaves_no_nan, meets_no_derivative
+from jaxte.frontends.jaxpr.guards.told import (
+    answers_for_infinity,
+    is_needed_in_whole,
+    leaves_no_nan,
+    meets_no_derivative,
+)
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.graphs import filled_in, ordered
-from jaxte.lang.limits import FEW, MANY_ELEMENTS, SEVERAL, TABLE
+from jaxte.lang.limits import FEW, MANY_ELEMENTS, SEVERAL
 
 _GUARDED = "not differentiated where its result is not chosen"
 _OF_SQUARE = "differentiated as a power of what the root is taken of"
@@ -80,7 +85,7 @@ def guarded(
         and not meets_no_derivative(step, needs, moves)
         and not leaves_no_nan(step, needs, ranges, still)
         and not answers_for_infinity(step, needs)
-        and not _is_needed_in_whole(step, needs)
+        and not is_needed_in_whole(step, needs)
     }
     if (other := merged(closed, steps, slots, guards)) is not None:
         own = slots_of(other, {n: slots[v].known for n, v in enumerate(closed.jaxpr.invars)})
@@ -118,16 +123,6 @@ def _is_taken_in_whole(step: Step, needs: Needs, still: Set[Slot]) -> bool:
         return False
     says = needs.says(step.outputs[0])
     return all(prod(own.shape) == 1 for own in says) and not all(own in still for own in says)
-
-
-def _is_needed_in_whole(step: Step, needs: Needs) -> bool:
-    """Whether known conditions leave no element of the result out: of a row some element of which each is taken, for instance."""
-    (out,) = step.outputs
-    says = needs.says(out)
-    if not says or any(slot.known is None for slot in says) or step.has_symbols or prod(out.shape) > TABLE:
-        return False
-    with jax.ensure_compile_time_eval():
-        return bool(jnp.all(needs.mask(out, lambda slot: slot.known, {})))
 
 
 class _Order:

@@ -2,16 +2,20 @@
 
 ``where(p < 1e-15, 1e-15, p)`` leaves no NaN of ``p`` out. A step whose slope is infinite or NaN only where its value is NaN needs no guard before it.
 
-Choices that leave out what is infinite, and those that come before anything has a derivative.
+Choices that leave out what is infinite, those that come before anything has a derivative, and those that are known to leave out nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from math import prod
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
+from jaxte.frontends.jaxpr.equations.known import computed
 from jaxte.frontends.jaxpr.equations.steps import Slot, Step
 from jaxte.frontends.jaxpr.guards.bounds import is_steep_at_nan
 from jaxte.frontends.jaxpr.guards.needed import Needs
@@ -26,6 +30,7 @@ from jaxte.frontends.jaxpr.guards.uses import (
 )
 from jaxte.frontends.jaxpr.guards.values import Ranges
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.limits import TABLE
 
 # of which all that is made of NaN is NaN
 _ARITHMETIC = ("add", "add_any", "sub", "mul", "div", "neg", "abs", "square", "sqrt", "rsqrt", "copy")
@@ -124,3 +129,21 @@ def _of_nan(by: Slot, nan: Set[object], most: int = MOST_ALIKE) -> bool | None:
         return None if found[0] is None else not found[0]
     decides = step.name == "or"
     return decides if decides in found else None if None in found else not decides
+
+
+def is_needed_in_whole(step: Step, needs: Needs) -> bool:
+    """Whether known conditions leave no element of the result out: of a row some element of which each is taken, for instance."""
+    (out,) = step.outputs
+    says = needs.says(out)
+    if not says or any(slot.known is None for slot in says) or step.has_symbols or prod(out.shape) > TABLE:
+        return False
+    return _holds(lambda: jnp.all(needs.mask(out, lambda slot: slot.known, {})))
+
+
+def _holds(condition: Callable[[], Any]) -> bool:
+    """A condition of nothing but what is known, by NumPy, since XLA would compile each of its operations; by XLA where one has no row for it."""
+    (known,) = computed(jax.make_jaxpr(condition)(), (), TABLE)
+    if known is not None:
+        return bool(known)
+    with jax.ensure_compile_time_eval():
+        return bool(condition())

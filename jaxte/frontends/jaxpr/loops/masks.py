@@ -10,9 +10,9 @@ import jax
 import numpy as np
 from jax.extend.core import Literal
 
-from jaxte.bridge.jaxprs import bound, literal_array, walked
+from jaxte.bridge.jaxprs import bound
 from jaxte.frontends.jaxpr.equations.dimensions import NAMES, dimensions
-from jaxte.frontends.jaxpr.equations.known import folded
+from jaxte.frontends.jaxpr.equations.known import computed
 from jaxte.frontends.jaxpr.loops.counters import Counters
 from jaxte.lang.limits import LARGE_TABLE
 
@@ -74,14 +74,7 @@ def _for_all(eqn: Any, operands: Sequence[Table]) -> Table | None:
     shapes = [jax.ShapeDtypeStruct(g.shape, g.dtype) for g in given]
     closed = jax.make_jaxpr(batched)(*shapes)
 
-    def results(inner: Any, values: Sequence[Any]) -> list[Any]:
-        return (
-            [None] * len(inner.outvars)
-            if any(v is None for v in values)
-            else folded(inner, values, LARGE_TABLE)
-        )
-
-    (found,) = walked(closed.jaxpr, [*map(np.asarray, closed.consts), *given], results, literal_array)
+    (found,) = computed(closed, given, LARGE_TABLE)
     return None if found is None else np.asarray(found)[None if steps == 1 else ...]
 
 
