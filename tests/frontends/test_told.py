@@ -137,7 +137,9 @@ def of_both_halves(x: Any) -> Any:
     return jnp.sum(jnp.log(jnp.sum(where(left_out, 0.0, jnp.exp(scores)), 1) / jnp.sqrt(jnp.sum(x * x, 1))))
 
 
-@pytest.mark.parametrize("f", [NOT_GUARDED["a label of each row"][0], GUARDED["rows without a label"][0], of_both_halves])
+@pytest.mark.parametrize(
+    "f", [NOT_GUARDED["a label of each row"][0], GUARDED["rows without a label"][0], of_both_halves]
+)
 def test_known_conditions_are_looked_at_by_numpy(f: Any) -> None:
     compiled: list[str] = []  # by XLA, or taken from what it has compiled before
     jax.clear_caches()

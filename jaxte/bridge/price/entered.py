@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
+from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr
 
 from jaxte.bridge.jaxprs import CALLS, walked
@@ -23,7 +24,7 @@ def operations(closed: Any, platform: str) -> list[Operation]:
     """The operations of a jaxpr that are needed for its results, each after those that it reads."""
     jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
     given = [_array(v.aval) for v in jaxpr.invars]
-    results = _Entered(platform).run(jaxpr, given)
+    results = _Entered(platform).run(closed, given)
     for result in results:
         result.is_returned()
     found = _after_inputs(results)
@@ -57,16 +58,20 @@ class _Entered:
         self._equal: dict[object, list[Array]] = {}
         self._numbers: dict[object, Array] = {}
 
-    def run(self, jaxpr: Any, given: Sequence[Array]) -> list[Array]:
+    def run(self, body: Any, given: Sequence[Array]) -> list[Array]:
+        jaxpr, values = (body.jaxpr, body.consts) if isinstance(body, ClosedJaxpr) else (body, ())
         constants = [_array(v.aval) for v in jaxpr.constvars]
-        return walked(jaxpr, [*constants, *given], self._made, self._number)
+        for n, (v, value) in enumerate(zip(jaxpr.constvars, values, strict=False)):
+            if getattr(v.aval, "shape", None) == () and not isinstance(value, Tracer):
+                constants[n] = self._constant(value, v.aval)
+        return walked(jaxpr, [*constants, *given], self._made, lambda own: self._constant(own.val, own.aval))
 
-    def _number(self, literal: Any) -> Array:
-        key = (str(literal.val), str(literal.aval))
+    def _constant(self, value: Any, aval: Any) -> Array:
+        """A number that is known when XLA compiles, whether it is written in the jaxpr or comes from outside."""
+        key = (str(value), str(aval))
         if key not in self._numbers:
-            real = np.ndim(literal.val) == 0 and literal.aval.dtype.kind in "iuf"
-            number = float(literal.val) if real else None
-            self._numbers[key] = _array(literal.aval, is_number=True, number=number)
+            real = np.ndim(value) == 0 and getattr(aval.dtype, "kind", "") in tuple("iuf")
+            self._numbers[key] = _array(aval, is_number=True, number=float(value) if real else None)
         return self._numbers[key]
 
     def _made(self, eqn: Any, inputs: list[Array]) -> list[Array]:
@@ -79,7 +84,7 @@ class _Entered:
             body = eqn.params[CALLS[name]]
             if not body.jaxpr.eqns if isinstance(body, ClosedJaxpr) else not body.eqns:
                 return self._apart(eqn, inputs)
-            return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
+            return self.run(body, inputs)
         if name in ("split", "unstack"):
             return [
                 a
@@ -109,7 +114,7 @@ class _Entered:
         if metadata.get("inlineable") == "false":
             return _operation(APART, inputs, {}, eqn.outvars)
         body = eqn.params[CALLS[eqn.primitive.name]]
-        return self.run(body.jaxpr if isinstance(body, ClosedJaxpr) else body, inputs)
+        return self.run(body, inputs)
 
 
 def _cuts(eqn: Any, array: Array) -> list[dict[str, Any]]:
@@ -158,9 +163,17 @@ def _told(params: dict[str, Any]) -> Hashable:
 
 def _operation(name: str, inputs: list[Array], params: dict[str, Any], made: Sequence[Any]) -> list[Array]:
     own = Operation(name, inputs, params)
-    known = [array.number for array in inputs]
-    number = known[0] - known[1] if name == "sub" and None not in known else None  # type: ignore[operator]
-    return own.makes([_array(v.aval, own, number=number) for v in made])
+    return own.makes([_array(v.aval, own, number=_made_number(name, inputs)) for v in made])
+
+
+def _made_number(name: str, inputs: Sequence[Array]) -> float | None:
+    """The number that the exponent of a slope is made of."""
+    known = [array.number for array in inputs if array.number is not None]
+    if len(known) < len(inputs):
+        return None
+    if name == "sub":
+        return known[0] - known[1]
+    return known[0] if name == "convert_element_type" and known[0].is_integer() else None
 
 
 def _emitted(eqn: Any, platform: str) -> Any:

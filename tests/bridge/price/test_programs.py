@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 
@@ -57,6 +58,16 @@ def test_what_is_dear_is_an_array_where_several_loops_read_it() -> None:
 def test_a_square_by_a_power_is_a_product_and_so_is_its_slope() -> None:
     for power, dear in ((2.0, 0), (3.0, 0), (1.5, 2 * N * N)):
         assert amounts(jax.value_and_grad(lambda u, p=power: jnp.sum(u**p))).get("power", 0.0) == dear
+
+
+@pytest.mark.parametrize("number", [jnp.float32, np.float32, jnp.asarray])
+@pytest.mark.parametrize("call", [lambda f: f, jax.jit, lambda f: jax.jit(jax.jit(f))])
+def test_a_number_from_outside_is_as_one_that_is_written(number: Any, call: Any) -> None:
+    for value, dear in ((2.0, 0), (1.5, 2 * N * N)):
+        outside = number(value)
+        f = call(lambda u, own=outside: jnp.sum(u**own))
+        assert amounts(jax.value_and_grad(f)).get("power", 0.0) == dear
+        assert amounts(jax.value_and_grad(lambda u, p: jnp.sum(u**p)), U, outside)["power"] == 2 * N * N
 
 
 def test_single_points_along_a_line_are_a_product() -> None:
