@@ -6,7 +6,8 @@ Even functions of differences, each of one of both signs: ``(a - b)**2`` is ``(b
 of a sigmoid is to what it rounds ``1 - s`` by.
 
 An adjoint reads the difference of two neighbours from both sides. With the same squares, the weights that are made of them are the same, and
-are computed once: ``exp(-(x[i] - x[i + 1])**2)`` for the edge to the right, and for that to the left of the next element.
+are computed once: ``exp(-(x[i] - x[i + 1])**2)`` for the edge to the right, and for that to the left of the next element. Where all differences are taken in one
+direction, functions stay of which these are slopes: the pass forward has computed the same ``tanh(a - b)``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, POWER, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import may_blow_up
 from jaxte.lang.text import text
 from jaxte.lang.walk import all_of, fold, postorder, reads_of
-from jaxte.sets.intervals import surely_inside
+from jaxte.sets.index_forms import linear_or_none
+from jaxte.sets.intervals import reach, surely_inside
 from jaxte.tensors.structure import Rows
 from jaxte.tensors.tensor import Compute
 
@@ -118,10 +120,13 @@ _ODD = frozenset(["sign", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh",
 
 
 def with_even_functions(body: Expr) -> Expr:
-    """``body`` with even functions of differences of two elements as functions of the one that comes first as text."""
+    """``body`` with even functions of differences of two elements as functions of the one that comes first; of odd ones where differences are taken in both directions."""
     nodes = postorder(body)
-    if not [node for node in nodes if isinstance(node, Call) and node.op is SUBTRACT]:
+    differences = [n for n in nodes if isinstance(n, Call) and n.op is SUBTRACT]
+    if not differences:
         return body
+    directions = {_direction(*n.args) for n in differences if all(map(_is_neighbour, n.args))}
+    one_way = directions in ({1}, {-1})
     plain: dict[Expr, Expr] = {}
     turned: dict[Expr, Expr] = {}  # what is the negative of a node
     for node in nodes:
@@ -129,17 +134,18 @@ def with_even_functions(body: Expr) -> Expr:
         same = all(map(is_, children, node.children))
         plain[node] = node if same else node.rebuild(children)
         if isinstance(node, Call):
-            _turn(node, plain, turned)
+            _turn(node, plain, turned, one_way)
     return plain[body]
 
 
-def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr]) -> None:
+def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr], one_way: bool) -> None:
     """Adds ``node`` by the negatives of what it is made of to ``plain``, where they cancel, or to ``turned``."""
     if node.op is SUBTRACT and all(map(_is_neighbour, node.args)):
         first, second = node.args
-        if text(second) < text(first):
+        direction = _direction(first, second)
+        if direction > 0 or (not direction and text(second) < text(first)):
             turned[node] = node.rebuild([second, first])
-    elif (sigmoid := _of_logistic_density(node)) is not None and sigmoid.args[0] in turned:
+    elif (sigmoid := _of_logistic_density(node)) is not None and sigmoid.args[0] in turned and not one_way:
         there = sigmoid.rebuild([turned[sigmoid.args[0]]])
         plain[node] = there * (1 - there)
     elif not turned.keys().isdisjoint(node.args):
@@ -148,7 +154,7 @@ def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr]) -> None
             (plain if all(a in turned for a in node.args) else turned)[node] = found
         elif node.op.name in _EVEN:
             plain[node] = node.rebuild([turned[a] for a in node.args])
-        elif node.op.name in _ODD:
+        elif node.op.name in _ODD and not one_way:
             turned[node] = node.rebuild([turned[a] for a in node.args])
 
 
@@ -160,6 +166,24 @@ def _of_logistic_density(node: Call) -> Call | None:
                 sigmoid if minus is SUBTRACT and other is sigmoid and sigmoid.op.name == "sigmoid" else None
             )
     return None
+
+
+def _direction(first: Expr, second: Expr) -> int:
+    """1 where ``first`` stands behind ``second`` in their tensor at all positions, -1 where it stands before it, 0 where that is not known."""
+    assert isinstance(first, Read)
+    assert isinstance(second, Read)
+    if first.tensor is not second.tensor:
+        return 0
+    for a, b in zip(first.indices, second.indices, strict=True):
+        forms = linear_or_none(a), linear_or_none(b)
+        if a is b:
+            continue
+        apart = None if forms[0] is None or forms[1] is None else forms[0] - forms[1]
+        if apart is None:
+            return 0
+        ends = reach(apart) if apart.terms else (apart.constant, apart.constant)
+        return 0 if ends is None or ends[0] <= 0 <= ends[1] else 1 if ends[0] > 0 else -1
+    return 0
 
 
 def _is_neighbour(node: Expr) -> bool:

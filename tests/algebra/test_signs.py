@@ -10,6 +10,9 @@ import pytest
 import jaxte as te
 from jaxte.algebra.product import stays_finite
 from jaxte.algebra.signs import Sign, sign, with_even_functions
+from jaxte.lang.expr import Call
+from jaxte.lang.graphs import among
+from jaxte.lang.walk import postorder
 
 x = te.placeholder((4, 3), "float64", "x")
 K = te.reduce_axis((0, 3), "k")
@@ -55,7 +58,19 @@ def test_what_is_divided_by_a_root_above_zero_is_finite() -> None:
 )
 def test_even_slopes_are_the_same_from_both_sides(slope: Callable[[Any], Any]) -> None:
     there, back = slope(4 * (x[0, 0] - x[1, 0])), slope(4 * (x[1, 0] - x[0, 0]))
-    assert with_even_functions(there) is with_even_functions(back)
+    both = with_even_functions(there + 2 * back)
+    assert isinstance(both, Call)
+    assert both.args[1].children[1] is both.args[0]
+
+
+@pytest.mark.parametrize("odd", [te.tanh, te.sin, te.atan])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_slopes_of_one_direction_are_of_what_the_pass_forward_computes(
+    odd: Callable[[Any], Any], sign: int
+) -> None:
+    value = odd(4 * (x[0, 0] - x[1, 0] if sign > 0 else x[1, 0] - x[0, 0]))
+    slope = with_even_functions(1 - value * value)
+    assert among(value, postorder(slope))
 
 
 def test_the_slope_of_what_is_not_even_is_told_apart() -> None:

@@ -49,6 +49,25 @@ def test_values_before_the_first_position_are_numbers_functions_or_tensors():
     assert te.interpret(fibonacci, {two: ones})[:, 0].tolist() == [2, 3, 5, 8, 13, 21]
 
 
+def test_one_number_stands_before_all_of_the_other_axes():
+    start = te.placeholder((), name="start")
+    value = np.arange(24, dtype="float32").reshape(6, 4)
+    made = _sum_so_far(init=start)
+    np.testing.assert_array_equal(te.interpret(made, {X: value, start: np.float32(2)}), 2 + value.cumsum(0))
+    fn = te.function(
+        lambda x, h0: te.recurrence(x.shape, lambda h, t, i: 0.5 * h[t - 1, i] + x[t, i], init=h0)
+    )
+
+    def scan(x, h0):
+        return jax.lax.scan(lambda h, row: (0.5 * h + row,) * 2, jax.numpy.full(4, h0), x)[1]
+
+    found, expected = (
+        jax.jit(jax.grad(lambda x, h, f=f: (f(x, h) ** 2).sum(), (0, 1)))(value, 2.0) for f in (fn, scan)
+    )
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
 def test_a_sum_over_lags_is_written_out():
     a, k = te.placeholder((2,), name="a"), te.reduce_axis((0, 2), "k")
     y = te.recurrence((5,), lambda y, t: te.sum(a[k] * y[t - 1 - k], axis=k), init=1.0)

@@ -15,9 +15,9 @@ from itertools import pairwise
 from jaxte.algebra.product import is_zero
 from jaxte.algebra.sums import Signed, added, addends, signed_terms
 from jaxte.lang.divisions import Quotient, divisions
-from jaxte.lang.expr import Axis, Call, Expr, Read, call, conjunction, conjuncts
+from jaxte.lang.expr import ZERO, Axis, Call, Expr, Read, call, conjunction, conjuncts
 from jaxte.lang.limits import MOST_TERMS
-from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, GREATER_EQUAL, LESS, MOD, NOT_EQUAL, SELECT
+from jaxte.lang.operators import EQUAL, FLOOR_DIVIDE, GREATER_EQUAL, LESS, MOD, NOT, NOT_EQUAL, SELECT
 from jaxte.lang.walk import reads_of, substitute
 from jaxte.lower.views.condition_box import Box, box_of, intersect, residue_of
 from jaxte.lower.views.scope import Scope
@@ -132,6 +132,7 @@ def with_residues_apart(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
     terms = signed_terms(root, negated=True)
     if len(terms) < 2:
         return root
+    terms = [(part, sign) for term, sign in terms for part in _branches(term, scope)]
     for axis in axes:
         classes = _classes(terms, axis, scope)
         if not classes:
@@ -145,6 +146,16 @@ def with_residues_apart(root: Expr, axes: Sequence[Axis], scope: Scope) -> Expr:
             chosen = call(SELECT, call(EQUAL, call(MOD, axis, len(parts)), residue), first[residue], chosen)
         return chosen
     return root
+
+
+def _branches(term: Expr, scope: Scope) -> list[Expr]:
+    """A choice between even and odd positions as a term at either; any other term by itself."""
+    match term:
+        case Call(op, (condition, a, b)) if op is SELECT and not is_zero(a) and not is_zero(b):
+            found = residue_of(positive(condition), scope)
+            if found is not None and found[1] == 2:
+                return [call(SELECT, condition, a, ZERO), call(SELECT, condition, ZERO, b)]
+    return [term]
 
 
 def _classes(terms: Sequence[Signed], axis: Axis, scope: Scope) -> dict[_Class, list[Signed]]:
@@ -177,10 +188,18 @@ def _is_of_quotient(term: Expr, axis: Axis, base: int) -> bool:
 
 
 def _class(term: Expr, axis: Axis, scope: Scope) -> _Class | None:
-    if not (isinstance(term, Call) and term.op is SELECT and is_zero(term.args[2])):
-        return None
-    found = {own for part in conjuncts(term.args[0]) if (own := _residue(part, axis, scope)) is not None}
+    found = {r for part in _choice(term)[0] if (r := _residue(part, axis, scope)) is not None}
     return found.pop() if len(found) == 1 else None
+
+
+def _choice(term: Expr) -> tuple[list[Expr], Expr]:
+    """Where a term stands, and what it is there."""
+    match term:
+        case Call(op, (condition, value, other)) if op is SELECT and is_zero(other):
+            return conjuncts(condition), value
+        case Call(op, (condition, other, value)) if op is SELECT and is_zero(other):
+            return conjuncts(call(NOT, condition)), value
+    return [], term
 
 
 def _residue(condition: Expr, axis: Axis, scope: Scope) -> _Class | None:
@@ -191,10 +210,10 @@ def _residue(condition: Expr, axis: Axis, scope: Scope) -> _Class | None:
 
 def _at(term: Expr, axis: Axis, own: _Class, scope: Scope) -> Expr:
     """A term as it is at a residue, its own if it has one."""
+    conditions, value = _choice(term)
     if _class(term, axis, scope) is not None:
-        assert isinstance(term, Call)
-        rest = [part for part in conjuncts(term.args[0]) if _residue(part, axis, scope) is None]
-        term = call(SELECT, conjunction(rest), term.args[1], term.args[2]) if rest else term.args[1]
+        rest = [part for part in conditions if _residue(part, axis, scope) is None]
+        term = call(SELECT, conjunction(rest), value, ZERO) if rest else value
     return _with_plain_quotients(term, axis, own)
 
 

@@ -10,7 +10,7 @@ from math import gcd
 from jaxte.lang.divisions import Quotient, Remainder, division
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, alternatives, call, conjunction, conjuncts
 from jaxte.lang.graphs import among
-from jaxte.lang.operators import AND, COMPARISONS, EQUAL, OR, SELECT
+from jaxte.lang.operators import AND, COMPARISONS, EQUAL, NOT, NOT_EQUAL, OR, SELECT
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import floor_divide, from_linear, linear
 from jaxte.sets.conditions import positive
@@ -211,7 +211,19 @@ def _congruence(condition: Expr, atom: Expr, difference: Linear) -> Box | None:
 
 
 def residue_of(condition: Expr, scope: Scope) -> tuple[Axis, int, int] | None:
-    """A dimension, a base and the one remainder by it at which ``condition`` holds, at all positions that have it."""
+    """A dimension, a base and the one remainder by it at which ``condition`` holds, at all positions that have it; where it is not even it is odd."""
+    found = _one_residue(condition, scope)
+    match condition:
+        case Call(op, (negated,)) if op is NOT and found is None:
+            other = _one_residue(positive(negated), scope)
+        case Call(op, args) if op is NOT_EQUAL and found is None:
+            other = _one_residue(call(EQUAL, *args), scope)
+        case _:
+            return found
+    return (other[0], 2, 1 - other[2]) if other is not None and other[1] == 2 else None
+
+
+def _one_residue(condition: Expr, scope: Scope) -> tuple[Axis, int, int] | None:
     box = box_of(condition, scope)
     if box is None or box.step == 1 or not box.start.is_constant:
         return None

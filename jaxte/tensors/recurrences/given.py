@@ -171,10 +171,12 @@ class Given:
         axes = new_axes((*rest[:place], length, *rest[place:]), names)
         others = [a for n, a in enumerate(axes) if n != place]
         if isinstance(init, Tensor):
-            if len(init.shape) != len(rest) or not all(map(same_extent, init.shape, rest)):
+            if not init.shape:
+                others = []  # one number stands before all of the other axes
+            elif len(init.shape) != len(rest) or not all(map(same_extent, init.shape, rest)):
                 raise ShapeError(
                     f"init of {state.name} has shape {shape_text(init.shape)}; give {shape_text(rest)}, the shape of {state.name} without axis "
-                    f"{place}, or one with as many values along it as {state.name} looks back ({length})"
+                    f"{place}, one number, or one with as many values along it as {state.name} looks back ({length})"
                 )
             value: Expr = Read(init, others)
         else:

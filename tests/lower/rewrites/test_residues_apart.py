@@ -70,8 +70,47 @@ def charged(x: te.Tensor, a: te.Tensor) -> te.Tensor:
     return te.compute(x.shape, element, "y")
 
 
+def differenced(x: te.Tensor, a: te.Tensor) -> te.Tensor:
+    """Even elements by a weight, and what each odd one is more than the one before."""
+
+    def element(i: te.Axis, j: te.Axis) -> te.Expr:
+        return te.select(j % 2 == 0, te.tanh(x[i, j]) * a[i, j // 2], x[i, j] - x[i, te.maximum(j - 1, 0)])
+
+    return te.compute(x.shape, element, "y")
+
+
+def predicted(x: te.Tensor, a: te.Tensor) -> te.Tensor:
+    """Odd elements less what the even one before predicts, by a condition that is negated."""
+
+    def element(i: te.Axis, j: te.Axis) -> te.Expr:
+        rest = te.exp(x[i, j]) - a[i, j // 2] * x[i, te.maximum(j - 1, 0)]
+        return te.select(~(j % 2 == 1), te.sin(x[i, j]), rest)
+
+    return te.compute(x.shape, element, "y")
+
+
+def gated(x: te.Tensor, a: te.Tensor) -> te.Tensor:
+    """The even element of a pair is a gate of the odd one, and is handed on."""
+
+    def element(i: te.Axis, j: te.Axis) -> te.Expr:
+        gate = te.sigmoid(x[i, te.maximum(j - 1, 0)] + a[i, j // 2])
+        return te.select(j % 2 != 0, x[i, j] * gate, x[i, j])
+
+    return te.compute(x.shape, element, "y")
+
+
 @pytest.mark.parametrize(
-    ("definition", "base"), [(rotated, 2), (lifted, 3), (swapped, 2), (turned, 2), (charged, 3)]
+    ("definition", "base"),
+    [
+        (rotated, 2),
+        (lifted, 3),
+        (swapped, 2),
+        (turned, 2),
+        (charged, 3),
+        (differenced, 2),
+        (predicted, 2),
+        (gated, 2),
+    ],
 )
 def test_terms_that_are_everywhere_are_one_of_each_residue(
     definition: Callable[..., te.Tensor], base: int
