@@ -25,6 +25,7 @@ from jaxte.lang.expr import (
     Reduce,
     as_expr,
     call,
+    cast,
     conjunction,
     conjuncts,
     widened,
@@ -273,7 +274,9 @@ def _why(targets: Sequence[Target]) -> str:
 def _element(node: Reduce, factors: Sequence[Factor], guards: Sequence[Expr]) -> Expr:
     """What is accumulated; the identity where a condition does not hold."""
     if node.is_sum:
-        return multiplied(factors, guards)
+        # a number that is left alone when arrays have left the sum has the dtype of the sum
+        value = cast(multiplied([f for f in factors if not f.guard]), node.dtype)
+        return multiplied([Factor(value), *(f for f in factors if f.guard)], guards)
     tests = [*guards, *(f.expr for f in factors if f.guard)]
     (element,) = (f.expr for f in factors if not f.guard)
     return call(SELECT, conjunction(tests), element, node.reducer.identity[0]) if tests else element

@@ -225,3 +225,26 @@ def test_what_is_infinite_in_one_row_stays_in_it(name: str, rng: np.random.Gener
     expected = te.interpret(dp, feeds)
     assert np.isfinite(expected).all(axis=1).tolist() == [True, True, True, False]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+NUMBERS = {
+    "number": lambda y, i, c, a, j: 0.7 * y[a, i[j]],
+    "number under a condition": lambda y, i, c, a, j: te.select(c[j] > 0, 0.7 * y[a, i[j]], 0.0),
+    "number and its negative": lambda y, i, c, a, j: te.select(c[j] > 0, -0.7 * y[a, i[j]], 0.1 * y[a, i[j]]),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_are_left_alone_have_the_dtype_of_the_sum(name: str, rng: np.random.Generator) -> None:
+    """What flows back leaves the sum, and a number is all that is added at each position: 0.7 of 64 bits, not of 32."""
+    y, i, c = te.placeholder((4, 3), "float64", "y"), te.placeholder((7,), "int32", "i"), te.placeholder((7,), "float64", "c")  # fmt: skip
+    j = te.reduce_axis((0, 7), "j")
+    total = te.compute((4,), lambda a: te.sum(NUMBERS[name](y, i, c, a, j), axis=j), "t")
+    h = te.placeholder((4,), "float64", "h")
+    (dy,) = te.differentiate(total, [y], h)
+    feeds = {h: rng.standard_normal(4), i: np.arange(7, dtype="int32") % 3}
+    if name != "number":
+        feeds[c] = rng.standard_normal(7)
+    with jax.enable_x64(True):
+        found = te.evaluate(dy, feeds)
+    np.testing.assert_allclose(found, te.interpret(dy, feeds), rtol=1e-14)
