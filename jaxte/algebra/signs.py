@@ -119,14 +119,18 @@ _EVEN = frozenset(["abs", "square", "cos", "cosh"])
 _ODD = frozenset(["sign", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf"])
 
 
-def with_even_functions(body: Expr) -> Expr:
-    """``body`` with even functions of differences of two elements as functions of the one that comes first; of odd ones where differences are taken in both directions."""
+def with_even_functions(body: Expr, with_slopes: bool = True) -> Expr:
+    """``body`` with even functions of differences of two elements as functions of what stands behind less what stands before it.
+
+    Args:
+        with_slopes: also functions of odd ones, where all differences are taken in one direction: ``1 - tanh(a - b)**2``.
+    """
     nodes = postorder(body)
     differences = [n for n in nodes if isinstance(n, Call) and n.op is SUBTRACT]
     if not differences:
         return body
     directions = {_direction(*n.args) for n in differences if all(map(_is_neighbour, n.args))}
-    one_way = directions in ({1}, {-1})
+    one_way = not with_slopes and directions in ({1}, {-1})
     plain: dict[Expr, Expr] = {}
     turned: dict[Expr, Expr] = {}  # what is the negative of a node
     for node in nodes:
@@ -143,7 +147,7 @@ def _turn(node: Call, plain: dict[Expr, Expr], turned: dict[Expr, Expr], one_way
     if node.op is SUBTRACT and all(map(_is_neighbour, node.args)):
         first, second = node.args
         direction = _direction(first, second)
-        if direction > 0 or (not direction and text(second) < text(first)):
+        if direction < 0 or (not direction and text(second) < text(first)):
             turned[node] = node.rebuild([second, first])
     elif (sigmoid := _of_logistic_density(node)) is not None and sigmoid.args[0] in turned and not one_way:
         there = sigmoid.rebuild([turned[sigmoid.args[0]]])

@@ -153,7 +153,7 @@ BEFORE_PADDING = (
 AFTER_PADDING = (
     Rewrite(
         "even functions",
-        lambda body, at: with_even_functions(body),
+        lambda body, at: with_even_functions(body, with_slopes=False),
         "squares of a difference and of its negative are the same, and so is what is computed from them",
     ),
     Rewrite(
