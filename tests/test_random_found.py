@@ -55,6 +55,14 @@ def equal_elements_of_a_combiner() -> Tensor:
 
 
 @found
+def product_of_two_numbers() -> Tensor:
+    """A factor that is no number was looked for in it, where two elements are combined: StopIteration."""
+    a, number = x(1, 1), 0.5 * te.const(-1.25, "float64")
+    chosen = te.select(number > 0.1, te.exp(-te.tanh(number)), te.tanh(number))
+    return te.compute((), lambda: te.minimum(a[0, 0], te.maximum(a[0, 0] * 0.5, 0.25)) + chosen * a[0, 0])
+
+
+@found
 def weights_that_leave_their_factor() -> Tensor:
     """A sum of numbers of Python and positions alone was of 32 bits, beside a factor of 64."""
     a, k = x(5), te.reduce_axis((0, 3), "k")

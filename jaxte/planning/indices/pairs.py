@@ -83,8 +83,8 @@ def _unscaled(node: Expr) -> Expr:
     while isinstance(node, Call) and not node.weak:
         if node.op is NEGATIVE or (node.op is DIVIDE and isinstance(node.args[1], Const)):
             node = node.args[0]
-        elif node.op is MULTIPLY and any(isinstance(a, Const) for a in node.args):
-            node = next(a for a in node.args if not isinstance(a, Const))
+        elif node.op is MULTIPLY and len(others := [a for a in node.args if not isinstance(a, Const)]) == 1:
+            (node,) = others
         else:
             break
     return node
