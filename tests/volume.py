@@ -34,6 +34,7 @@ from tests.choices import Seeded
 from tests.frontends.random_choices import RandomChoices, check_choices
 from tests.frontends.random_functions import RandomFunction, check_forward, check_raised, without_elements
 from tests.frontends.random_rules import RandomRules, check_rules
+from tests.frontends.random_sparse import check_sparse
 from tests.loops import random_eliminations, random_meanings, random_names, random_sweeps
 from tests.loops.agreement import assert_agrees, assert_agrees_or_refused, assert_nodes_agree
 from tests.loops.random_programs import arguments as loop_arguments
@@ -214,6 +215,10 @@ def budgets(seed: int, _: int) -> Details:
     return check_budgets(seed)
 
 
+def sparse(seed: int, _: int) -> Details:
+    return check_sparse(seed)
+
+
 def overridden(seed: int, _: int) -> Details:
     return check_overridden(seed)
 
@@ -277,6 +282,7 @@ KINDS: dict[str, tuple[Callable[[Any, int], Details], Callable[[int], Any] | dic
     "kept": (kept, int),
     "checkpoints": (checkpoints, int),
     "budgets": (budgets, int),
+    "sparse": (sparse, int),
     "overridden": (overridden, int),
     "patterns": (patterns, RandomPattern),
     "scans": (scans, RandomStep),
