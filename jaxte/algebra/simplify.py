@@ -107,12 +107,16 @@ def collect(terms: Sequence[Expr]) -> Expr:
 
 def _gathered(terms: Sequence[Expr]) -> list[Expr]:
     """``terms`` with those that are multiples of an earlier one added to that one."""
-    found: dict[object, Expr] = {}
+    found: list[Expr] = []
+    places: dict[object, int] = {}
     for term in terms:
-        key = (term_of(term).factors, term.dtype)
-        total = alike(found[key], term) if key in found else None
-        found[key if total is not None or key not in found else term] = term if total is None else total
-    return list(found.values())
+        place = places.setdefault((term_of(term).factors, term.dtype), len(found))
+        total = alike(found[place], term) if place < len(found) else None
+        if total is None:
+            found.append(term)
+        else:
+            found[place] = total
+    return found
 
 
 def added(a: Expr, b: Expr, op: Op = ADD) -> Expr:
