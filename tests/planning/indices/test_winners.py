@@ -136,3 +136,49 @@ def test_short_windows_are_left() -> None:
     k = te.reduce_axis((0, 8), "k")
     short = te.compute((4, 93), lambda b, i: te.max(x[b, i + k], axis=k), "y")
     assert "_of_2" not in te.function([x], short).source()
+
+
+def over_a_corner(x: te.Tensor) -> te.Tensor:
+    """Two axes of a window that move with the same position."""
+    j, k = te.reduce_axis((0, 9), "j"), te.reduce_axis((0, 9), "k")
+    return te.compute((10,), lambda i: te.max(x[i + j, i + k], axis=[j, k]), "y")
+
+
+def over_sums(x: te.Tensor) -> te.Tensor:
+    j, k = te.reduce_axis((0, 9), "j"), te.reduce_axis((0, 9), "k")
+    return te.compute((10,), lambda i: te.max(x[i + j + k], axis=[j, k]), "y")
+
+
+def over_a_diagonal(x: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis((0, 50), "k")
+    return te.compute((10,), lambda i: te.max(x[i + k, k], axis=k), "y")
+
+
+def from_both_ends(x: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis((0, 50), "k")
+    return te.compute((10,), lambda i: te.max(x[i + k] - x[59 - i - k], axis=k), "y")
+
+
+def strided(x: te.Tensor) -> te.Tensor:
+    k = te.reduce_axis((0, 50), "k")
+    return te.compute((10,), lambda i: te.max(x[3 * i + 2 * k], axis=k), "y")
+
+
+@pytest.mark.parametrize(
+    ("build", "shape"),
+    [
+        (over_a_corner, (18, 18)),
+        (over_sums, (26,)),
+        (over_a_diagonal, (60, 50)),
+        (from_both_ends, (60,)),
+        (strided, (126,)),
+    ],
+)
+def test_windows_that_move_otherwise(build: Any, shape: tuple[int, ...], rng: np.random.Generator) -> None:
+    x = te.placeholder(shape, name="x")
+    y = build(x)
+    head = te.placeholder(y.shape, name="head")
+    feeds = {t: np.round(rng.normal(size=t.shape), 1).astype("float32") for t in (x, head)}
+    _, pull = jax.vjp(te.function([x], y), feeds[x])
+    (adjoint,) = te.differentiate(y, [x], head)
+    np.testing.assert_allclose(pull(feeds[head])[0], interpreted(adjoint, feeds), rtol=1e-4, atol=1e-4)
