@@ -105,8 +105,8 @@ class IntegerSet:
         return asked(lambda: bool(self._set.is_empty()) if own is None else own.is_empty, False)
 
     def implies(self, condition: Expr) -> bool:
-        """Whether ``condition`` holds at every point; False where it depends on data, or isl leaves it open."""
-        if not is_decidable(condition):
+        """Whether ``condition`` holds at every point; False where it depends on data, or on an axis that is no variable, or isl leaves it open."""
+        if not is_decidable(condition) or not condition.free.keys() <= {*self.variables}:
             return False
         own = self._within()
         known = None if own is None else own.implies(condition)
@@ -190,7 +190,7 @@ class IntegerSet:
             )
         if not self._set.dim_has_upper_bound(isl.dim_type.set, place):
             return None
-        return self._sampled(self._set.fix_val(isl.dim_type.set, place, self._set.dim_max_val(place)))
+        return self._sampled(self._set.fix_val(isl.dim_type.set, place, _most(self._set, place)))
 
     def points(self) -> Iterator[tuple[int, ...]]:
         """Every point of a bounded set without sizes, in lexicographic order."""
@@ -219,7 +219,7 @@ class IntegerSet:
     def _maximum(self, expr: Expr) -> Expr | None:
         image = self._image(expr)
         if not self._sizes and not image.dim(isl.dim_type.param):
-            value = image.dim_max_val(0)
+            value = _most(image, 0)
             return as_expr(whole(value)) if value.is_int() else None
         if not image.dim_has_upper_bound(isl.dim_type.set, 0):
             return None
@@ -264,6 +264,11 @@ def _range_conditions(variables: Sequence[Expr], ranges: Mapping[Expr, Range | N
             continue
         found += [as_expr(lo) <= variable, variable < hi]
     return found
+
+
+def _most(points: isl.Set, place: int) -> isl.Val:
+    """The largest value along a dimension. A part without points goes first, which isl takes for one at 0."""
+    return points.coalesce().dim_max_val(place)
 
 
 def sizes_of(exprs: Sequence[Expr], variables: Sequence[Expr]) -> list[Var]:
