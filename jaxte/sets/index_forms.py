@@ -118,11 +118,7 @@ def is_multiple(size: Expr, divisor: int) -> bool:
     what is written as ``n``.
     """
     terms = linear(size).terms
-    return (
-        bool(terms)
-        and any(isinstance(a, Var) for a in terms)
-        and all(c % divisor == 0 for c in terms.values())
-    )
+    return any(isinstance(a, Var) for a in terms) and all(c % divisor == 0 for c in terms.values())
 
 
 def _form(form: Linear) -> Linear:

@@ -36,6 +36,8 @@ from jaxte.lang.graphs import among
 from jaxte.lang.operators import GREATER, SELECT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.lower.views.scope import Scope
+from jaxte.planning.indices.fewer_axes import FewerAxes
+from jaxte.planning.indices.shared_elements import Shared
 from jaxte.sets.affine import linear
 from jaxte.sets.domain import IntegerSet
 from jaxte.sets.index_forms import linear_or_none, nonnegative_forms
@@ -137,9 +139,14 @@ def spoils(members: Sequence[Factor], guard: Expr) -> bool:
     """Whether an operand may be infinite or NaN where ``guard`` fails, though the inputs are finite.
 
     A tensor that exists and stands alone is taken to be finite where positions exclude it, as padding does: matrices would be masked for each row.
+    What planning has made a tensor of is a function that stands in the sum.
     """
-    alone = len(members) == 1 and is_plain(members)
+    alone = len(members) == 1 and is_plain(members) and not _is_part(members[0].expr)
     return (bool(reads_of(guard)) or not alone) and any(map(may_spoil, members))
+
+
+def _is_part(expr: Expr) -> bool:
+    return isinstance(expr, Read) and isinstance(expr.tensor, (FewerAxes, Shared))
 
 
 Key = tuple[frozenset[tuple[Expr, int]], int]

@@ -48,6 +48,7 @@ from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitu
 from jaxte.planning.asked import intermediates
 from jaxte.planning.orders.contraction_search import Search, Step, Sum, remaining, tensor_of
 from jaxte.sets.affine import linear
+from jaxte.sets.conditions import tidy
 from jaxte.sets.index_forms import is_index
 from jaxte.sets.intervals import extent, known, reach
 from jaxte.tensors.reducers import builtin_reducer, is_rounded, with_wide_reads
@@ -99,7 +100,13 @@ def _whole(product: Product, node: Reduce) -> Sum:
 
 
 def _conditions(product: Product) -> tuple[Expr, ...]:
-    return (*product.guards, *(f.expr for f in product.factors if f.guard))
+    return tuple(map(_about_less, (*product.guards, *(f.expr for f in product.factors if f.guard))))
+
+
+def _about_less(condition: Expr) -> Expr:
+    """``condition`` without the axes that it mentions and does not depend on, as ``l`` in ``(i + 2 * l) % 2 == 0``: it is one on the result then."""
+    own = tidy(condition)
+    return own if len(own.free) < len(condition.free) else condition
 
 
 def _may_gain(product: Product, node: Reduce) -> bool:

@@ -136,3 +136,27 @@ def test_covers() -> None:
     assert not IntegerSet((i, j), [j < i]).covers((i,))
     assert IntegerSet((i, j), [j >= i]).covers((i,))
     assert not IntegerSet((i, j), [j < i]).covers((i, j))
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        lambda x, b, k: te.log(x[k]) * b[k],
+        lambda x, b, k: b[k] / x[k],
+        lambda x, b, k: te.rsqrt(x[k]) * te.exp(b[k]),
+    ],
+)
+def test_what_planning_computes_once_is_infinite_in_its_own_rows_alone(factor: Callable[..., Expr]) -> None:
+    """The factor is a tensor of its own in the program, and stands in the sum in the definition."""
+    n = 12
+    x, b, c = (te.placeholder(shape, name=name) for shape, name in (((n,), "x"), ((n,), "b"), ((n, n), "c")))
+    j = k(n)
+    y = te.compute((n,), lambda i: te.sum(factor(x, b, j) * c[i, j], j, where=j <= i), "y")
+    feeds = {
+        x: np.linspace(1, 2, n, dtype="float32"),
+        b: np.ones(n, "float32"),
+        c: np.ones((n, n), "float32"),
+    }
+    feeds[x][-1] = 0
+    assert "y_part" in te.source(y)
+    np.testing.assert_allclose(te.evaluate(y, feeds), te.interpret(y, feeds), rtol=1e-5)
