@@ -100,7 +100,12 @@ def is_new(program: ClosedJaxpr, args: Sequence[Any], expected: Sequence[Any]) -
     try:
         with np.errstate(all="ignore"):
             found = evaluated(program, args)
-    except (Refused, TypeError, ValueError):
+    except (
+        Refused,
+        TypeError,
+        ValueError,
+        np.exceptions.ComplexWarning,
+    ):  # the last where a test lets none pass
         return False
     often = min(CALLS, int(allowed / (time.process_time() - start + 1e-9)))
     if often and all(map(agrees, found, map(np.asarray, expected))):
