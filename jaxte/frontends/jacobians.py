@@ -12,18 +12,32 @@ from jaxte.bridge.compiled.sparse import hessian as tensor_hessian
 from jaxte.bridge.compiled.sparse import jacobian as tensor_jacobian
 from jaxte.bridge.functions.builder_function import Array
 from jaxte.bridge.functions.function_methods import Function
-from jaxte.frontends.sparse.of_function import SparseDerivative, as_bcoo, as_diagonals, as_main_diagonal
+from jaxte.frontends.sparse.of_function import SparseDerivative
+from jaxte.frontends.sparse.storage import (
+    Banded,
+    as_banded,
+    as_bcoo,
+    as_bcsr,
+    as_diagonals,
+    as_main_diagonal,
+)
 from jaxte.frontends.transformed import OwnFunction, PyTree, Transformed, is_jax, own_options, raised_for
 from jaxte.lang.checks import described, wants_arguments
 from jaxte.lang.errors import ArgumentError, DefinitionError
 from jaxte.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
-    from jax.experimental.sparse import BCOO
+    from jax.experimental.sparse import BCOO, BCSR
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_FORMS: dict[Any, Callable[..., Any]] = {True: as_bcoo, "bcoo": as_bcoo, "diagonals": as_diagonals}
+_FORMS: dict[Any, Callable[..., Any]] = {
+    True: as_bcoo,
+    "bcoo": as_bcoo,
+    "bcsr": as_bcsr,
+    "banded": as_banded,
+    "diagonals": as_diagonals,
+}
 
 
 class Options(TypedDict, total=False):
@@ -60,6 +74,14 @@ def jacobian(
 ) -> SparseDerivative[BCOO]: ...
 @overload
 def jacobian(
+    f: Callable[..., Array], argnums: int = 0, *, sparse: Literal["bcsr"]
+) -> SparseDerivative[BCSR]: ...
+@overload
+def jacobian(
+    f: Callable[..., Array], argnums: int = 0, *, sparse: Literal["banded"]
+) -> SparseDerivative[Banded]: ...
+@overload
+def jacobian(
     f: Callable[..., Array], argnums: int = 0, *, sparse: Literal["diagonals"]
 ) -> SparseDerivative[dict[int, Array]]: ...
 @overload
@@ -86,6 +108,8 @@ def jacobian(f: Any, *args: Any, **options: Any) -> Any:
             ``argnums``, ``has_aux``, ``holomorphic``, ``safe`` and ``platform`` as in :func:`grad`.
         options: ``sparse=True`` (or "bcoo") of a JAX function from one array of floats to one array: a
             ``jax.experimental.sparse.BCOO`` without the zeros, sorted and unique, in the shape of the result followed by that of the argument.
+            "bcsr": a ``jax.experimental.sparse.BCSR``, the matrix with a row for each element of the result. "banded": this matrix as LAPACK
+            keeps it, with ``elements`` for ``scipy.linalg.solve_banded``, ``lower`` and ``upper``.
             "diagonals": a dict from ``column - row`` to the elements along that diagonal, one for each row. The pattern is that of the
             definition where the function is one; else that of its jaxpr, and columns without a row in common are pushed forward together.
 
@@ -116,6 +140,14 @@ def hessian(f: Tensor, inputs: Sequence[Tensor], /, sparse: Literal[True]) -> li
 def hessian(
     f: Callable[..., Array], argnums: int = 0, *, sparse: Literal[True, "bcoo"]
 ) -> SparseDerivative[BCOO]: ...
+@overload
+def hessian(
+    f: Callable[..., Array], argnums: int = 0, *, sparse: Literal["bcsr"]
+) -> SparseDerivative[BCSR]: ...
+@overload
+def hessian(
+    f: Callable[..., Array], argnums: int = 0, *, sparse: Literal["banded"]
+) -> SparseDerivative[Banded]: ...
 @overload
 def hessian(
     f: Callable[..., Array], argnums: int = 0, *, sparse: Literal["diagonals"]
@@ -177,7 +209,9 @@ def diagonal(f: Callable[..., Array], argnums: int = 0) -> SparseDerivative[Arra
 
 def _sparse(f: Any, who: str, second: bool, sparse: Any, argnums: int = 0) -> SparseDerivative[Any]:
     if sparse not in _FORMS:
-        raise ArgumentError(f'{who} with sparse={sparse!r}; give True or "bcoo", or "diagonals"')
+        raise ArgumentError(
+            f'{who} with sparse={sparse!r}; give True or "bcoo", "bcsr", "banded" or "diagonals"'
+        )
     return SparseDerivative(_function_of_arrays(f, who), argnums, second, _FORMS[sparse])
 
 

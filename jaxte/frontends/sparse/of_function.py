@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -156,36 +155,3 @@ def _derivative(traced: Traced, number: int, second: bool) -> Made:
 
 def _known(const: Any) -> Any:
     return None if isinstance(const, jax.core.Tracer) else np.asarray(const)
-
-
-def as_bcoo(made: Made, values: Any) -> Any:
-    """A ``jax.experimental.sparse.BCOO`` of the shape of the result and the argument."""
-    out, source = made.shape[: made.split], made.shape[made.split :]
-    parts = [*np.unravel_index(made.rows, out or (1,)), *np.unravel_index(made.columns, source or (1,))]
-    kept = parts[: len(out)] + parts[len(out) or 1 :][: len(source)]
-    indices = np.stack(kept, 1) if kept else np.zeros((len(made.rows), 0))
-    bcoo = importlib.import_module("jax.experimental.sparse").BCOO
-    return bcoo(
-        (values, jnp.asarray(indices, "int32")), shape=made.shape, indices_sorted=True, unique_indices=True
-    )
-
-
-def as_diagonals(made: Made, values: Any) -> dict[int, Any]:
-    """The elements along each diagonal that has any, by ``column - row``, one for each row, zero outside."""
-    offsets = made.columns - made.rows
-    found = {}
-    for offset in np.unique(offsets).tolist():
-        own = np.flatnonzero(offsets == offset)
-        found[offset] = jnp.zeros(made.matrix_shape[0], values.dtype).at[made.rows[own]].set(values[own])
-    return found
-
-
-def as_main_diagonal(made: Made, values: Any) -> Any:
-    """The elements on the diagonal, in the shape of the argument."""
-    if made.matrix_shape[0] != made.matrix_shape[1]:
-        raise ArgumentError(
-            f"the diagonal of a Jacobian of shape {made.matrix_shape}: it is of a function that returns as many elements as it takes"
-        )
-    own = np.flatnonzero(made.columns == made.rows)
-    found = jnp.zeros(made.matrix_shape[0], values.dtype).at[made.rows[own]].set(values[own])
-    return found.reshape(made.shape[made.split :])

@@ -158,17 +158,15 @@ class Given:
             return None
         label = f"{state.name}_init"
         rest = (*state.shape[:place], *state.shape[place + 1 :])
-        names = [a.name for a in self.axes[number]]
+        axes = new_axes((*rest[:place], length, *rest[place:]), [a.name for a in self.axes[number]])
         if isinstance(init, Tensor) and init.ndim == state.ndim:
             self._check_init(init, place, rest, state, length)
             extent = init.shape[place]
             if same_extent(extent, length) and init.dtype == state.dtype:
                 return init
-            axes = new_axes((*rest[:place], length, *rest[place:]), names)
             shift = 0 if self.reverse else as_expr(extent) - length
             at = [a + shift if n == place else a for n, a in enumerate(axes)]
             return defined([label], axes, [begun(Read(init, at), state)])[0]
-        axes = new_axes((*rest[:place], length, *rest[place:]), names)
         others = [a for n, a in enumerate(axes) if n != place]
         if isinstance(init, Tensor):
             if not init.shape:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.linalg
 from jax import lax
 
 import jaxte as te
@@ -167,6 +168,36 @@ def test_diagonals_and_the_main_one(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(te.diagonal(steps)(x), np.diagonal(expected), rtol=1e-4)
 
 
+def tridiagonal(u: Any) -> Any:
+    """As many elements as there are, each of it and of its neighbours, one of which is two places away."""
+    p = jnp.pad(u, (1, 2))
+    return 4 * u + jnp.sin(p[:-3]) - 0.5 * p[3:] * u
+
+
+@pytest.mark.parametrize("f", [steps, tridiagonal, solved, lambda u: jnp.diff(u, 2), lambda u: u[::3] * u[1]])
+def test_rows_and_bands(f: Callable[[Any], Any], rng: np.random.Generator) -> None:
+    x = jnp.asarray(rng.uniform(0.5, 1.5, N).astype("float32"))
+    expected = np.asarray(jax.jacobian(f)(x)).reshape(-1, N)
+    rows = te.jacobian(f, sparse="bcsr")(x)
+    assert (rows.shape, rows.nse) == (expected.shape, te.jacobian(f, sparse=True)(x).nse)
+    np.testing.assert_allclose(rows.todense(), expected, rtol=1e-4, atol=1e-6)
+    v = rng.normal(size=N).astype("float32")
+    np.testing.assert_allclose(rows @ v, expected @ v, rtol=1e-4, atol=1e-5)
+    for found in (te.jacobian(f, sparse="banded")(x), jax.jit(te.jacobian(f, sparse="banded"))(x)):
+        assert found.elements.shape == (found.lower + found.upper + 1, N)
+        np.testing.assert_allclose(found.todense(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_bands_are_those_that_lapack_solves_with(rng: np.random.Generator) -> None:
+    x, b = (jnp.asarray(rng.uniform(0.5, 1.5, N).astype("float32")) for _ in range(2))
+    found = te.jacobian(tridiagonal, sparse="banded")(x)
+    assert (found.lower, found.upper, found.shape) == (1, 2, (N, N))
+    solution = scipy.linalg.solve_banded((found.lower, found.upper), found.elements, b)
+    np.testing.assert_allclose(solution, np.linalg.solve(jax.jacobian(tridiagonal)(x), b), rtol=1e-4)
+    second = te.hessian(lambda u: jnp.sum((u[1:] - u[:-1] ** 2) ** 2), sparse="banded")(x)
+    assert (second.lower, second.upper) == (1, 1)
+
+
 def test_other_arguments_and_what_is_closed_over() -> None:
     w, x = jnp.arange(1.0, 5.0), jnp.arange(4.0)
     f = lambda a, x, scale=1.0: scale * a * jnp.roll(x, 1) * w  # noqa: E731
@@ -182,7 +213,9 @@ def test_a_dense_one_is_that_of_jax() -> None:
 
 def test_errors_say_what_where_and_the_remedy() -> None:
     x = jnp.ones(4)
-    with pytest.raises(te.ArgumentError, match=r'sparse=3; give True or "bcoo"'):
+    with pytest.raises(
+        te.ArgumentError, match=r'sparse=3; give True or "bcoo", "bcsr", "banded" or "diagonals"'
+    ):
         te.jacobian(heat, sparse=3)
     with pytest.raises(te.ArgumentError, match="is of a scalar"):
         te.hessian(heat, sparse=True)(x)
