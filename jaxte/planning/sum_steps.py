@@ -22,10 +22,10 @@ from jaxte.planning.orders.contraction import planned_sum
 from jaxte.planning.orders.distribution import (
     distributed,
     with_powers_of_factors,
-    with_tables_first,
     without_divisors,
 )
 from jaxte.planning.orders.geometric import carried
+from jaxte.planning.orders.tables_first import with_tables_first
 from jaxte.tensors.structure import PartialSum
 
 

@@ -100,3 +100,35 @@ def test_a_position_out_of_range_is_nan(rng: np.random.Generator) -> None:
     s[1, 2], s[2, 3] = KINDS, -1
     y = te.function(embedded)(e, w, s)
     assert np.isnan(y[1, 2]).all() and np.isnan(y[2, 3]).all() and np.isnan(y).any(-1).sum() == 2
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        lambda own: te.select(te.isnan(own), 1.0, own),
+        lambda own: te.select(own > 0, own, 0.5),
+        lambda own: te.cast(own > 0, "float32"),
+        lambda own: te.minimum(te.select(own == own, own, 2.0), 1.0),
+    ],
+)
+def test_what_is_a_number_without_a_row_is_computed_where_it_is_read(
+    factor: Callable[..., te.Expr], rng: np.random.Generator
+) -> None:
+    e, w = te.placeholder((KINDS, WIDTH), name="e"), te.placeholder((WIDTH,), name="w")
+    s, c = te.placeholder((LENGTH,), "int32", name="s"), te.reduce_axis((0, WIDTH), "c")
+    y = te.compute((LENGTH,), lambda t: te.sum(factor(e[s[t], c]) * w[c], axis=c), "y")
+    feeds = {t: rng.normal(size=t.shape).astype("float32") for t in (e, w)}
+    feeds[s] = rng.integers(-1, KINDS + 1, LENGTH).astype("int32")
+    found = te.evaluate(y, feeds)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found, te.interpret(y, feeds), rtol=1e-5, atol=1e-6)
+
+
+def test_a_table_without_rows_behind_a_guard() -> None:
+    e, b = te.placeholder((0, WIDTH), name="e"), te.placeholder((WIDTH,), name="b")
+    s, c = te.placeholder((3,), "int32", name="s"), te.reduce_axis((0, WIDTH), "c")
+    row = lambda c: te.select((s[0] >= 0) & (s[0] < 0), e[s[0], c], 0.0)  # noqa: E731
+    y = te.compute((), lambda: te.sum(te.minimum(row(c), b[c]), axis=c), "y")
+    feeds = {e: np.zeros((0, WIDTH), "float32"), b: np.linspace(-1, 1, WIDTH, dtype="float32")}
+    feeds[s] = np.int32([1, 0, 2])
+    np.testing.assert_allclose(te.evaluate(y, feeds), np.minimum(feeds[b], 0).sum(), rtol=1e-6)
