@@ -164,6 +164,8 @@ from jaxte.lang.functions import (
     trunc,
     where,
 )
+from jaxte.lang.functions import composed as _composed
+from jaxte.lang.functions.composed import *  # noqa: F403
 from jaxte.meaning.cost import Cost, cost
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.interpret import interpret
@@ -227,6 +229,7 @@ __all__ = [
     "DifferentiationError", "FeedError", "LoweringError", "PerformanceWarning", "TooLargeError",
 ]
 # fmt: on
+__all__ += _composed.__all__
 
 # What many programs never use is imported when it is first asked for: a fifth of the time that importing takes.
 _LATER = {

@@ -21,7 +21,7 @@ from jaxte.sets.index_forms import is_index
 
 NUMBER = (bool, int, float, complex)
 ALIASES = {
-    "absolute": "abs", "fabs": "abs", "fmax": "maximum", "fmin": "minimum", "float_power": "power", "divmod": "",
+    "absolute": "abs", "fabs": "abs", "float_power": "power", "divmod": "",
     "loggamma": "lgamma", "expit": "sigmoid",
 }  # fmt: skip
 LIBRARIES = ("numpy", "math", "jaxte", "jax", "scipy", "cmath")
