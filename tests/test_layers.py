@@ -38,6 +38,7 @@ LAYERS = (
     "lang.functions.numbers",
     "lang.functions.choices",
     "lang.functions.elementwise",
+    "lang.functions.composed",
     "lang.functions",
     "lang.text",
     "lang",

@@ -22,7 +22,6 @@ UNIT, POSITIVE = np.linspace(0.02, 0.98, 9), np.array([0.1, 0.6, 1.0, 2.5, 7.0])
 ONE: dict[str, tuple[Callable[..., Any], np.ndarray]] = {
     "fabs": (jnp.fabs, ALL),
     "absolute": (jnp.absolute, ALL),
-    "rint": (jnp.rint, ALL),
     "deg2rad": (jnp.deg2rad, ALL),
     "radians": (jnp.radians, ALL),
     "rad2deg": (jnp.rad2deg, ALL),

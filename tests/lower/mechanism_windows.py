@@ -230,7 +230,8 @@ def clusters(x: Tensor, t: Tensor) -> Tensor:
 
 
 def embedded(e: Tensor, t: Tensor) -> Tensor:
-    return te.compute((t.shape[0], e.shape[1]), lambda i, c: te.tanh(e[t[i], c]), "y")
+    """Linear in the table: what is added to it is finite, also for a row that is not there."""
+    return te.compute((t.shape[0], e.shape[1]), lambda i, c: e[t[i], c] * (1 + c), "y")
 
 
 # --- running reductions whose steps hand on two values

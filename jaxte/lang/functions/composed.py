@@ -17,7 +17,7 @@ from jaxte.lang.operators import Operand
 
 # fmt: off
 __all__ = [
-    "fabs", "absolute", "rint", "deg2rad", "radians", "rad2deg", "degrees", "sinc", "selu", "celu", "mish", "hard_tanh",
+    "fabs", "absolute", "deg2rad", "radians", "rad2deg", "degrees", "sinc", "selu", "celu", "mish", "hard_tanh",
     "hard_sigmoid", "hard_silu", "hard_swish", "soft_sign", "squareplus", "sparse_plus", "sparse_sigmoid", "logit",
     "ndtr", "gamma", "entr", "fmax", "fmin", "fmod", "logaddexp2", "xlogy", "xlog1py", "rel_entr", "kl_div", "betaln",
 ]
@@ -46,7 +46,6 @@ def _of_scalars(fn: Callable[..., Any], like: Callable[..., Any]) -> Any:
 
 
 fabs = absolute = f.abs
-rint = f.round
 
 
 @_unary

@@ -12,10 +12,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jaxte.lang.budget import CHOICES
 from jaxte.lang.divisions import Quotient, division
 from jaxte.lang.expr import Axis, Call, Expr, call
 from jaxte.lang.graphs import among
+from jaxte.lang.limits import LEVELS
 from jaxte.lang.operators import FLOOR_DIVIDE, MOD
 from jaxte.lang.walk import postorder, substitute
 from jaxte.sets.affine import floor_divide, from_linear, linear, mod
@@ -94,7 +94,7 @@ def solutions(equations: Sequence[Linear], variables: Sequence[Expr]) -> Iterato
     stack = [(start, 0)]
     found = 0
     # Each pivot gives a solution that is compared with the others.
-    while stack and found < CHOICES:
+    while stack and found < LEVELS:
         state, number = stack.pop()
         if number == len(equations):
             found += 1
