@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "jaxte"
+# modules whose names users ask for
 PUBLIC = (
     "__init__.py",
     "draw.py",
     "lang/functions/composed.py",
     "tensors/facts.py",
     "testing.py",
-)  # modules whose names users ask for
+)
 TEXTS = ("jaxte/**/*.py", "docs/**/*.md", "README.md", "CONTRIBUTING.md")
 FOLDERS = ("jaxte", "tests", "benchmarks", "examples")
 MODULE = re.compile(r"\bjaxte(?:\.[a-z_]\w*)+")
