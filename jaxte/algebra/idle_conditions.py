@@ -44,5 +44,5 @@ def _idle(conditions: list[Expr], product: Product) -> set[Expr]:
     return {
         c
         for c in of_factors(conditions, product)
-        if not any(may_spoil(f) for f in product.factors if f.expr is not c.children[0])
+        if not any(may_spoil(f) for f in product.factors if f.inverse or f.expr is not c.children[0])
     }

@@ -91,7 +91,7 @@ def as_bcsr(made: Made, values: Any) -> Any:
 def as_banded(made: Made, values: Any) -> Banded:
     """The diagonals from the lowest to the highest that has an element, the main one among them."""
     offsets = made.columns - made.rows
-    lower, upper = (int(max(0, *own)) if len(own) else 0 for own in (-offsets, offsets))
+    lower, upper = (int(np.max(own, initial=0)) for own in (-offsets, offsets))
     elements = jnp.zeros((lower + upper + 1, made.matrix_shape[1]), values.dtype)
     elements = elements.at[upper - offsets, made.columns].set(values)
     return Banded(elements, lower, upper, made.matrix_shape)

@@ -18,7 +18,7 @@ from jaxte.lang.limits import FEWER
 from jaxte.lang.operators import ADD, DIVIDE, MAXIMUM, MINIMUM, MULTIPLY, POWER, SELECT, SUBTRACT
 from jaxte.lang.walk import depends_on, free_axes, postorder, reads_of, substitute
 from jaxte.planning.orders.contraction import EXACT
-from jaxte.sets.intervals import extent, known
+from jaxte.sets.intervals import at_most, extent, known
 from jaxte.tensors.structure import PartialSum
 
 # of two operands, NaN where one of them is; all functions of one operand are
@@ -84,7 +84,7 @@ def _is_nan_without_rows(body: Expr, chosen: Sequence[Read], axes: Sequence[Axis
                 spoilt[node] = any(below) and is_inexact(node.dtype) and (len(below) == 1 or op in _SPOILT)
             case _:
                 spoilt[node] = False
-    return spoilt[body] and all((known(a.extent) or 0) > 0 for a in axes)
+    return spoilt[body] and all(at_most(as_expr(1), a.extent) for a in axes)
 
 
 def _has_fewer_rows(data: Expr, others: Sequence[Axis], rows: int) -> bool:

@@ -132,3 +132,12 @@ def test_a_table_without_rows_behind_a_guard() -> None:
     feeds = {e: np.zeros((0, WIDTH), "float32"), b: np.linspace(-1, 1, WIDTH, dtype="float32")}
     feeds[s] = np.int32([1, 0, 2])
     np.testing.assert_allclose(te.evaluate(y, feeds), np.minimum(feeds[b], 0).sum(), rtol=1e-6)
+
+
+def test_an_extent_that_is_a_symbol_has_elements() -> None:
+    """So that a sum over it is NaN where no row is there, as the one of the row is."""
+    width = te.var("width")
+    e, w = te.placeholder((KINDS, width), name="e"), te.placeholder((width,), name="w")
+    s, c = te.placeholder((LENGTH,), "int32", name="s"), te.reduce_axis((0, width), "c")
+    y = te.compute((LENGTH,), lambda t: te.sum(te.tanh(e[s[t], c]) * w[c], axis=c), "y")
+    assert "y_rows" in [t.name for t in topological_order(planned([y]))]
