@@ -90,19 +90,15 @@ from jaxte.lang.functions import (
     const,
     cos,
     cosh,
-    digamma,
     divide,
     elu,
     equal,
-    erf,
-    erfc,
-    erfinv,
     exp,
     exp2,
+    expit,
     expm1,
     floor,
     floor_divide,
-    gammaln,
     gelu,
     greater,
     greater_equal,
@@ -118,7 +114,6 @@ from jaxte.lang.functions import (
     left_shift,
     less,
     less_equal,
-    lgamma,
     log,
     log1p,
     log2,
@@ -135,7 +130,6 @@ from jaxte.lang.functions import (
     multiply,
     negative,
     not_equal,
-    polygamma,
     pow,
     power,
     real,
@@ -165,7 +159,9 @@ from jaxte.lang.functions import (
     where,
 )
 from jaxte.lang.functions import composed as _composed
+from jaxte.lang.functions import special as _special
 from jaxte.lang.functions.composed import *  # noqa: F403
+from jaxte.lang.functions.special import *  # noqa: F403
 from jaxte.meaning.cost import Cost, cost
 from jaxte.meaning.fact_checks import check_facts
 from jaxte.meaning.interpret import interpret
@@ -207,8 +203,8 @@ __all__ = [
     "bitwise_not", "invert", "left_shift", "right_shift", "exp", "exp2", "expm1", "log", "log2", "log10",
     "log1p", "logaddexp", "sqrt", "rsqrt", "cbrt", "square", "reciprocal", "hypot", "sin", "cos", "tan",
     "asin", "acos", "atan", "atan2", "arcsin", "arccos", "arctan", "arctan2", "sinh", "cosh", "tanh",
-    "asinh", "acosh", "atanh", "arcsinh", "arccosh", "arctanh", "erf", "erfc", "erfinv", "lgamma",
-    "gammaln", "digamma", "polygamma", "sigmoid", "log_sigmoid", "softplus", "relu", "gelu", "silu",
+    "asinh", "acosh", "atanh", "arcsinh", "arccosh", "arctanh", "sigmoid", "expit",
+    "log_sigmoid", "softplus", "relu", "gelu", "silu",
     "swish", "real", "imag", "conj", "conjugate", "stop_gradient",
     # differentiation
     "differentiate", "gradient", "jacobian", "Jacobian", "diff_building_block", "DiffBuildingBlock",
@@ -229,7 +225,7 @@ __all__ = [
     "DifferentiationError", "FeedError", "LoweringError", "PerformanceWarning", "TooLargeError",
 ]
 # fmt: on
-__all__ += _composed.__all__
+__all__ += _special.__all__ + _composed.__all__
 
 # What many programs never use is imported when it is first asked for: a fifth of the time that importing takes.
 _LATER = {

@@ -16,6 +16,7 @@ PUBLIC = (
     "__init__.py",
     "draw.py",
     "lang/functions/composed.py",
+    "lang/functions/special.py",
     "tensors/facts.py",
     "testing.py",
 )

@@ -112,6 +112,11 @@ def is_integer(dtype: str) -> bool:
     return dtype in INTEGERS
 
 
+def largest(dtype: str) -> float:
+    """The largest number of a floating dtype."""
+    return 255 * 2.0**120 if dtype == "bfloat16" else float(np.finfo(dtype).max)
+
+
 def real_dtype(dtype: str) -> str:
     """The dtype of the real part."""
     return {"complex64": "float32", "complex128": "float64"}.get(dtype, dtype)

@@ -42,7 +42,7 @@ class Neighbour:
     def opposite(self) -> Neighbour:
         """The one at the same distance on the other side."""
         distance = -self.distance if self.period is None else -self.distance % self.period
-        return Neighbour(self.axis, distance, self.period if distance else None)
+        return Neighbour(self.axis, distance, self.period)
 
 
 def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
@@ -65,8 +65,12 @@ def neighbour(index: Expr, extent: int | Expr) -> Neighbour | None:
     ((axis, factor),) = form.terms.items()
     if not isinstance(axis, Axis) or factor != 1:
         return None
-    distance = form.constant % period if period else form.constant
-    return Neighbour(axis, distance, period if distance else None)
+    if period is None:
+        return Neighbour(axis, form.constant)
+    distance = form.constant % period
+    ends = reach(linear(axis))
+    own = not distance and ends is not None and 0 <= ends[0] and ends[1] < period
+    return Neighbour(axis, distance, None if own else period)
 
 
 def is_repeated(indices: Sequence[Expr]) -> bool:

@@ -27,6 +27,7 @@ from jaxte.lang.expr import Call, Const, Expr, Symbol, apply
 from jaxte.lang.functions import TABLE
 from jaxte.lang.graphs import among
 from jaxte.lang.scalars.rows import CALL, OPS, SIGN
+from jaxte.lang.scalars.special import SPECIAL
 from jaxte.meaning.interpret import interpret
 from jaxte.tensors.compute import compute
 from jaxte.tensors.inputs import placeholder
@@ -56,7 +57,9 @@ COMPLEX_POINTS = [0.3 + 0.4j, -1.2 + 0.7j, 0.5 - 0.3j, -0.2 - 0.9j, 2 + 0j, -3 +
 
 BITS = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "left_shift", "right_shift"}
 LOGIC = {"logical_and", "logical_or", "logical_not"}
-NUMERIC = sorted(TABLE.keys() - BITS - LOGIC - {"select", "cast", "polygamma"})
+NUMERIC = sorted(
+    TABLE.keys() - BITS - LOGIC - {row.op.name for row in SPECIAL} - {"select", "cast", "polygamma"}
+)
 # JAX refuses these on complex numbers, or jaxte does
 REAL = {"floor_divide", "mod", "floor", "ceil", "trunc", "logaddexp", "cbrt", "hypot", "atan2", "relu"}
 REAL |= {"erf", "erfc", "erfinv", "lgamma", "digamma", "log_sigmoid", "softplus"}

@@ -11,7 +11,7 @@ import pytest
 
 import jaxte as te
 from jaxte.algebra.simplify import simplify_index
-from jaxte.lang.expr import Axis, Call, Const, Expr, as_expr, call
+from jaxte.lang.expr import Axis, Call, Const, Expr, Var, as_expr, call
 from jaxte.lang.operators import NOT
 from jaxte.lang.text import text
 from jaxte.sets.affine import from_linear, linear, normal
@@ -67,7 +67,7 @@ _OPERATIONS: dict[str, Callable[..., int]] = {
 
 def value(expr: Expr, at: Point) -> int:
     """What Python makes of ``expr``."""
-    if isinstance(expr, Axis):
+    if isinstance(expr, (Axis, Var)):
         return at[expr]
     if isinstance(expr, Const):
         return expr.value  # type: ignore[return-value]

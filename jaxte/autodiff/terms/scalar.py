@@ -28,7 +28,7 @@ from jaxte.lang.expr import TRUE, Axis, Call, Const, Expr, Read, Reduce, Symbol,
 from jaxte.lang.graphs import identical, ordered
 from jaxte.lang.operators import ADD, AND, DIVIDE, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.scalars.rows import OPS
-from jaxte.lang.scalars.table import TABLE
+from jaxte.lang.scalars.table import TABLE, has_slope
 from jaxte.lang.walk import postorder, substitute
 
 _children = operator.attrgetter("children")
@@ -131,8 +131,9 @@ def _adjoints_within(
             continue
         g = adjoints[node]
         if isinstance(node, Call):
-            for child, share in zip(node.args, _operand_adjoints(node, have.get(node, node), g), strict=True):
-                if child in leading and share is not None and not is_zero(share):
+            shares = _operand_adjoints(node, have.get(node, node), g, leading)
+            for child, share in zip(node.args, shares, strict=True):
+                if share is not None and not is_zero(share):
                     adjoints[child] = plus(adjoints[child], share) if child in adjoints else share
         else:
             results.append((node, g))
@@ -177,9 +178,8 @@ def _leading(root: Expr, wanted: Callable[[Expr], bool]) -> list[Expr]:
                     raise DifferentiationError(
                         f"a {reducer.label} inside an expression has no derivative there; make it a tensor of its own"
                     )
-            case Call(op, args):
-                operands = args[1:] if op is SELECT else args
-                useful = not leads.keys().isdisjoint(operands) and dtypes.is_inexact(node.dtype)
+            case Call(op, args) if has_slope(op) and dtypes.is_inexact(node.dtype):
+                useful = not leads.keys().isdisjoint(args[1:] if op is SELECT else args)
             case _:
                 useful = False
         if useful:
@@ -196,16 +196,18 @@ def _outside_sums(root: Expr, leads: Collection[Expr]) -> list[Expr]:
     return ordered([root], below) if root in leads else []
 
 
-def _operand_adjoints(node: Call, value: Expr, g: Expr) -> Sequence[Expr | None]:
-    """The adjoint of each operand of ``node`` for the adjoint ``g`` of its ``value``."""
+def _operand_adjoints(node: Call, value: Expr, g: Expr, leading: Collection[Expr]) -> Sequence[Expr | None]:
+    """The adjoint of each operand of ``node`` that is ``leading`` for the adjoint ``g`` of its ``value``; the others need none, and may have none."""
     if node.op.name == "cast":
         (operand,) = node.args
-        return (_in_dtype(g, operand),) if dtypes.is_inexact(operand.dtype) else (None,)
+        return (
+            (_in_dtype(g, operand),) if operand in leading and dtypes.is_inexact(operand.dtype) else (None,)
+        )
     row = TABLE[node.op.name]
     keeps_zero = _makes_nothing_of_nothing(node)
     results: list[Expr | None] = []
     for position, operand in enumerate(node.args):
-        if not dtypes.is_inexact(operand.dtype) or (row.vjp is None and row.partials is None):
+        if operand not in leading or not dtypes.is_inexact(operand.dtype):
             results.append(None)
             continue
 

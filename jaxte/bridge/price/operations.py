@@ -28,8 +28,11 @@ EXPONENTIALS = frozenset(
     ]
 )  # fmt: skip
 POWERS = frozenset(
-    ["pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "lgamma", "digamma", "erf_inv"]
-)
+    [
+        "pow", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "lgamma", "digamma", "erf_inv", "bessel_i0e", "bessel_i1e",
+        "igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta",
+    ]
+)  # fmt: skip
 FOR_EACH = CHEAP | FREE | DIVISIONS | EXPONENTIALS | POWERS
 DEAR = DIVISIONS | EXPONENTIALS | POWERS  # which XLA does not compute twice
 REDUCTIONS = frozenset(

@@ -8,8 +8,10 @@ from math import inf, log, nan, pi, sqrt
 from typing import Any, overload
 
 from jaxte.lang.checks import typed, wants_arguments
+from jaxte.lang.dtypes import is_inexact, largest
 from jaxte.lang.expr import Expr, ScalarLike, as_expr
 from jaxte.lang.functions import elementwise as f
+from jaxte.lang.functions import special
 from jaxte.lang.functions.choices import logical_not, select
 from jaxte.lang.functions.elementwise import Binary, Parameter, Unary
 from jaxte.lang.functions.numbers import ArrayT, Number, Result
@@ -20,6 +22,7 @@ __all__ = [
     "fabs", "absolute", "deg2rad", "radians", "rad2deg", "degrees", "sinc", "selu", "celu", "mish", "hard_tanh",
     "hard_sigmoid", "hard_silu", "hard_swish", "soft_sign", "squareplus", "sparse_plus", "sparse_sigmoid", "logit",
     "ndtr", "gamma", "entr", "fmax", "fmin", "fmod", "logaddexp2", "xlogy", "xlog1py", "rel_entr", "kl_div", "betaln",
+    "beta", "copysign", "nan_to_num", "rint", "isposinf", "isneginf",
 ]
 # fmt: on
 
@@ -47,6 +50,7 @@ def _of_scalars(fn: Callable[..., Any], like: Callable[..., Any]) -> Any:
 
 
 fabs = absolute = f.abs
+rint = f.round
 
 
 @_unary
@@ -159,7 +163,7 @@ def logit(x: Any, /) -> Any:
 @_unary
 def ndtr(x: Any, /) -> Any:
     """The distribution function of the standard normal distribution, ``erfc(-x / sqrt(2)) / 2``."""
-    return 0.5 * f.erfc(x * -sqrt(0.5))
+    return 0.5 * special.erfc(x * -sqrt(0.5))
 
 
 @_unary
@@ -167,7 +171,7 @@ def gamma(x: Any, /) -> Any:
     """The gamma function; NaN at negative integers. Derivative: ``gamma(x) * digamma(x)``."""
     whole = f.floor(x)
     sign = select((x >= 0) | (f.mod(whole, 2.0) == 0), 1.0, -1.0)
-    return select((x < 0) & (whole == x), nan, sign * f.exp(f.lgamma(x)))
+    return select((x < 0) & (whole == x), nan, sign * f.exp(special.lgamma(x)))
 
 
 @_unary
@@ -228,4 +232,53 @@ def kl_div(a: Any, b: Any, /) -> Any:
 @_binary
 def betaln(a: Any, b: Any, /) -> Any:
     """``log(beta(a, b))`` of positive numbers, ``lgamma(a) + lgamma(b) - lgamma(a + b)``."""
-    return f.lgamma(a) + f.lgamma(b) - f.lgamma(a + b)
+    return special.lgamma(a) + special.lgamma(b) - special.lgamma(a + b)
+
+
+@_binary
+def beta(a: Any, b: Any, /) -> Any:
+    """``gamma(a) * gamma(b) / gamma(a + b)`` of positive numbers."""
+    return f.exp(betaln(a, b))
+
+
+@_binary
+def copysign(a: Any, b: Any, /) -> Any:
+    """``abs(a)`` with the sign of b, of a zero too. Derivatives: the sign by which a is multiplied; none to b."""
+    size = f.abs(a)
+    return select((b < 0) | ((b == 0) & (1.0 / b < 0)), -size, size)
+
+
+@_unary
+def isposinf(x: Any, /) -> Any:
+    """Whether x is plus infinity."""
+    return f.equal(x, inf)
+
+
+@_unary
+def isneginf(x: Any, /) -> Any:
+    """Whether x is minus infinity."""
+    return f.equal(x, -inf)
+
+
+@overload
+def nan_to_num(
+    x: Operand[Number, Result], nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Result: ...
+@overload
+def nan_to_num(
+    x: ArrayT, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> ArrayT: ...
+@overload
+def nan_to_num(
+    x: ScalarLike, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Expr: ...
+@wants_arguments
+def nan_to_num(x: Any, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """x with numbers in place of NaN and infinities: by default 0, and the largest and smallest of its dtype. Derivative: 1 where x is finite, else 0."""
+    value = f.real_operand("nan_to_num", as_expr(x) if isinstance(x, (int, float)) else x)
+    if not is_inexact(value.dtype):
+        return value
+    most = largest(value.dtype)
+    bounded = select(f.equal(value, inf), most if posinf is None else posinf, value)
+    bounded = select(f.equal(value, -inf), -most if neginf is None else neginf, bounded)
+    return select(f.isnan(value), nan, bounded)

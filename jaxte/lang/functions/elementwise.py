@@ -8,9 +8,9 @@ from typing import Any, Protocol, TypeAlias, overload
 import numpy.typing as npt
 
 from jaxte.lang.checks import typed, wants_arguments
-from jaxte.lang.dtypes import is_complex, is_integer
+from jaxte.lang.dtypes import NARROW, is_complex
 from jaxte.lang.errors import DtypeError
-from jaxte.lang.expr import Expr, ScalarLike, apply, as_expr
+from jaxte.lang.expr import Expr, ScalarLike, apply
 from jaxte.lang.functions.choices import select
 from jaxte.lang.functions.numbers import ArrayT, Number, Operands, Result
 from jaxte.lang.operators import Operand
@@ -24,24 +24,29 @@ __all__ = [
     "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "invert", "left_shift", "right_shift", "exp",
     "exp2", "expm1", "log", "log2", "log10", "log1p", "logaddexp", "sqrt", "rsqrt", "cbrt", "square",
     "reciprocal", "hypot", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "arcsin", "arccos", "arctan",
-    "arctan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "arcsinh", "arccosh", "arctanh", "erf",
-    "erfc", "erfinv", "lgamma", "gammaln", "digamma", "polygamma", "sigmoid", "log_sigmoid", "softplus",
-    "relu", "gelu", "silu", "swish", "real", "imag", "conj", "conjugate", "stop_gradient", "clip",
-    "leaky_relu", "elu", "heaviside",
+    "arctan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "arcsinh", "arccosh", "arctanh",
+    "sigmoid", "expit", "log_sigmoid", "softplus", "relu", "gelu", "silu", "swish", "real", "imag", "conj",
+    "conjugate", "stop_gradient", "clip", "leaky_relu", "elu", "heaviside",
 ]
 
 _REAL = {
     "floor_divide", "mod", "floor", "ceil", "trunc", "logaddexp", "cbrt", "hypot", "atan2", "relu",
-    "erf", "erfc", "erfinv", "lgamma", "digamma", "polygamma", "log_sigmoid", "softplus",
+    "erf", "erfc", "erfinv", "lgamma", "digamma", "polygamma", "log_sigmoid", "softplus", "i0", "i0e", "i1", "i1e",
+    "ndtri", "log_ndtr", "expi", "exp1", "gammainc", "gammaincc", "igamma_grad_a", "betainc", "nan_to_num",
 }
+_IN_SINGLE = {"ndtri", "log_ndtr", "expi", "exp1"}  # which JAX has no half precision of
 # fmt: on
 
 
-def _operand(name: str, x: Any) -> Any:
-    if name in _REAL and (isinstance(x, complex) or is_complex(getattr(x, "dtype", ""))):
+def real_operand(name: str, x: Any) -> Any:
+    """``x``, unless the function ``name`` does not take its dtype."""
+    dtype = getattr(x, "dtype", "")
+    if name in _REAL and (isinstance(x, complex) or is_complex(dtype)):
         raise DtypeError(
             f"te.{name} takes real values; take te.real, te.imag or te.abs of the complex operand first"
         )
+    if name in _IN_SINGLE and dtype in NARROW:
+        raise DtypeError(f"te.{name} takes no {dtype}, as in JAX; write te.{name}(te.cast(x, 'float32'))")
     return x
 
 
@@ -77,11 +82,13 @@ class Binary(Protocol):
     def __call__(self, a: Any, b: Any, /) -> Any: ...
 
 
-def _unary(name: str) -> Unary:
+def of_one(name: str) -> Unary:
+    """The function of one operand whose row has this name."""
     return _front(name)
 
 
-def _binary(name: str) -> Binary:
+def of_two(name: str) -> Binary:
+    """The function of two operands whose row has this name."""
     return _front(name)
 
 
@@ -90,10 +97,10 @@ def _front(name: str) -> Any:
     row = TABLE[name]
 
     def unary(x: Any, /) -> Any:
-        return apply(row.op, _operand(name, x))
+        return apply(row.op, real_operand(name, x))
 
     def binary(a: Any, b: Any, /) -> Any:
-        return apply(row.op, _operand(name, a), _operand(name, b))
+        return apply(row.op, real_operand(name, a), real_operand(name, b))
 
     front: Callable[..., Any] = unary if row.op.arity == 1 else binary
     front.__name__ = front.__qualname__ = name
@@ -106,109 +113,83 @@ def _front(name: str) -> Any:
     return front
 
 
-add = _binary("add")
-subtract = _binary("subtract")
-multiply = _binary("multiply")
-divide = true_divide = _binary("divide")
-floor_divide = _binary("floor_divide")
-mod = remainder = _binary("mod")
-power = pow = _binary("power")
-negative = _unary("negative")
+add = of_two("add")
+subtract = of_two("subtract")
+multiply = of_two("multiply")
+divide = true_divide = of_two("divide")
+floor_divide = of_two("floor_divide")
+mod = remainder = of_two("mod")
+power = pow = of_two("power")
+negative = of_one("negative")
 
-maximum = _binary("maximum")
-minimum = _binary("minimum")
-abs = _unary("abs")
-sign = _unary("sign")
-stop_gradient = _unary("stop_gradient")
-floor = _unary("floor")
-ceil = _unary("ceil")
-trunc = _unary("trunc")
-round = _unary("round")
+maximum = of_two("maximum")
+minimum = of_two("minimum")
+abs = of_one("abs")
+sign = of_one("sign")
+stop_gradient = of_one("stop_gradient")
+floor = of_one("floor")
+ceil = of_one("ceil")
+trunc = of_one("trunc")
+round = of_one("round")
 
-equal = _binary("equal")
-not_equal = _binary("not_equal")
-less = _binary("less")
-less_equal = _binary("less_equal")
-greater = _binary("greater")
-greater_equal = _binary("greater_equal")
-isnan = _unary("isnan")
-isinf = _unary("isinf")
-isfinite = _unary("isfinite")
+equal = of_two("equal")
+not_equal = of_two("not_equal")
+less = of_two("less")
+less_equal = of_two("less_equal")
+greater = of_two("greater")
+greater_equal = of_two("greater_equal")
+isnan = of_one("isnan")
+isinf = of_one("isinf")
+isfinite = of_one("isfinite")
 
-bitwise_and = _binary("bitwise_and")
-bitwise_or = _binary("bitwise_or")
-bitwise_xor = _binary("bitwise_xor")
-bitwise_not = invert = _unary("bitwise_not")
-left_shift = _binary("left_shift")
-right_shift = _binary("right_shift")
+bitwise_and = of_two("bitwise_and")
+bitwise_or = of_two("bitwise_or")
+bitwise_xor = of_two("bitwise_xor")
+bitwise_not = invert = of_one("bitwise_not")
+left_shift = of_two("left_shift")
+right_shift = of_two("right_shift")
 
-exp = _unary("exp")
-exp2 = _unary("exp2")
-expm1 = _unary("expm1")
-log = _unary("log")
-log2 = _unary("log2")
-log10 = _unary("log10")
-log1p = _unary("log1p")
-logaddexp = _binary("logaddexp")
+exp = of_one("exp")
+exp2 = of_one("exp2")
+expm1 = of_one("expm1")
+log = of_one("log")
+log2 = of_one("log2")
+log10 = of_one("log10")
+log1p = of_one("log1p")
+logaddexp = of_two("logaddexp")
 
-sqrt = _unary("sqrt")
-rsqrt = _unary("rsqrt")
-cbrt = _unary("cbrt")
-square = _unary("square")
-reciprocal = _unary("reciprocal")
-hypot = _binary("hypot")
+sqrt = of_one("sqrt")
+rsqrt = of_one("rsqrt")
+cbrt = of_one("cbrt")
+square = of_one("square")
+reciprocal = of_one("reciprocal")
+hypot = of_two("hypot")
 
-sin = _unary("sin")
-cos = _unary("cos")
-tan = _unary("tan")
-asin = arcsin = _unary("asin")
-acos = arccos = _unary("acos")
-atan = arctan = _unary("atan")
-atan2 = arctan2 = _binary("atan2")
-sinh = _unary("sinh")
-cosh = _unary("cosh")
-tanh = _unary("tanh")
-asinh = arcsinh = _unary("asinh")
-acosh = arccosh = _unary("acosh")
-atanh = arctanh = _unary("atanh")
+sin = of_one("sin")
+cos = of_one("cos")
+tan = of_one("tan")
+asin = arcsin = of_one("asin")
+acos = arccos = of_one("acos")
+atan = arctan = of_one("atan")
+atan2 = arctan2 = of_two("atan2")
+sinh = of_one("sinh")
+cosh = of_one("cosh")
+tanh = of_one("tanh")
+asinh = arcsinh = of_one("asinh")
+acosh = arccosh = of_one("acosh")
+atanh = arctanh = of_one("atanh")
 
-erf = _unary("erf")
-erfc = _unary("erfc")
-erfinv = _unary("erfinv")
-lgamma = gammaln = _unary("lgamma")
-digamma = _unary("digamma")
-sigmoid = _unary("sigmoid")
-log_sigmoid = _unary("log_sigmoid")
-softplus = _unary("softplus")
-relu = _unary("relu")
-relu6 = _unary("relu6")
-gelu = _unary("gelu")
-silu = swish = _unary("silu")
+sigmoid = expit = of_one("sigmoid")
+log_sigmoid = of_one("log_sigmoid")
+softplus = of_one("softplus")
+relu = of_one("relu")
+relu6 = of_one("relu6")
+gelu = of_one("gelu")
+silu = swish = of_one("silu")
 
-real = _unary("real")
-imag = _unary("imag")
-conj = conjugate = _unary("conj")
-
-
-@overload
-def polygamma(  # type: ignore[overload-overlap]
-    n: Operand[Number, Result] | Number, x: Operand[Number, Result], /
-) -> Result: ...
-@overload
-def polygamma(n: Number, x: ArrayT, /) -> ArrayT: ...  # type: ignore[overload-overlap]
-@overload
-def polygamma(n: ScalarLike, x: ScalarLike, /) -> Expr: ...
-@wants_arguments
-def polygamma(n: Any, x: Any, /) -> Any:
-    """The n-th derivative of digamma at x, for an integer n. Derivative: ``polygamma(n + 1, x)``; none to n.
-
-    Example:
-        >>> Z = te.compute((8,), lambda i: te.polygamma(2, X[i]))
-    """
-    order: Any = n if isinstance(n, Operand) else as_expr(n)
-    if not is_integer(order.dtype):
-        raise DtypeError(f"te.polygamma({n!r}, ...): the order is a {order.dtype}; give an integer")
-    return apply(TABLE["polygamma"].op, order, _operand("polygamma", x))
+real = of_one("real")
+imag = of_one("imag")
+conj = conjugate = of_one("conj")
 
 
 Parameter: TypeAlias = Operand[Number, Result] | Number

@@ -35,6 +35,7 @@ from jaxte.lang.scalars.rows import (
     prefix,
 )
 from jaxte.lang.scalars.rules import f, minus_one, of_real, one
+from jaxte.lang.scalars.special import SPECIAL
 from jaxte.lang.walk import postorder
 
 _LOG2, _LOG10, _SQRT_PI = math.log(2), math.log(10), math.sqrt(math.pi)
@@ -211,7 +212,7 @@ _FINITE_WITH_DERIVATIVES = (
 )
 _NOT_FINITE = (
     "divide floor_divide mod power log log2 log10 log1p sqrt rsqrt reciprocal tan asin acos acosh atanh "
-    "erfinv lgamma digamma polygamma "
+    "erfinv lgamma digamma polygamma ndtri expi exp1 gammainc gammaincc igamma_grad_a betainc "
 )
 _FINITE = dict.fromkeys(_FINITE_WITH_DERIVATIVES.split(), "all") | dict.fromkeys(
     _NOT_FINITE.split(), "nothing"
@@ -232,7 +233,17 @@ _EXACT = frozenset(
     ]
 )  # fmt: skip
 
-_GROUPS = (_ARITHMETIC, _PREDICATES, _BITS, _CHOICES, _POWERS, _TRIGONOMETRIC, _STATISTICAL, _COMPLEX)
+_GROUPS = (
+    _ARITHMETIC,
+    _PREDICATES,
+    _BITS,
+    _CHOICES,
+    _POWERS,
+    _TRIGONOMETRIC,
+    _STATISTICAL,
+    SPECIAL,
+    _COMPLEX,
+)
 TABLE: dict[str, Function] = {
     row.op.name: replace(
         row,
@@ -244,6 +255,12 @@ TABLE: dict[str, Function] = {
     for row in group
 }
 """The row of each operation, by the operation's name."""
+
+
+def has_slope(op: ops.Op) -> bool:
+    """Whether a derivative flows through an operation at all: none does through comparisons, what rounds to integers, and ``stop_gradient``."""
+    row = TABLE[op.name]
+    return row.vjp is not None or row.partials is not None
 
 
 def is_finite(expr: Expr) -> bool:

@@ -19,6 +19,7 @@ from math import prod
 
 from jaxte.algebra.sums import function_times
 from jaxte.lang.dtypes import is_inexact
+from jaxte.lang.errors import DifferentiationError
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce
 from jaxte.lang.graphs import among
 from jaxte.lang.limits import CASES, PLACES
@@ -189,7 +190,10 @@ def _read_by_partials(node: Call) -> Iterator[Expr]:
     for partial, operand in zip(TABLE[node.op.name].partials or (), node.args, strict=False):
         if partial is None or isinstance(operand, Const) or not is_inexact(operand.dtype):
             continue
-        found = partial(node, *node.args)
+        try:
+            found = partial(node, *node.args)
+        except DifferentiationError:  # it has none, and is not differentiated by that
+            continue
         left = [] if found is None else [found]
         while left:
             part = left.pop()

@@ -48,6 +48,12 @@ _SAME = {
     "erf_inv": "erfinv",
     "lgamma": "lgamma",
     "digamma": "digamma",
+    "bessel_i0e": "i0e",
+    "bessel_i1e": "i1e",
+    "igamma": "gammainc",
+    "igammac": "gammaincc",
+    "igamma_grad_a": "igamma_grad_a",
+    "regularized_incomplete_beta": "betainc",
     "logistic": "sigmoid",
     "pow": "power",
     "abs": "abs",
@@ -88,10 +94,8 @@ ELEMENTWISE = (
         "nextafter",
         "population_count",
         "polygamma",
-        "igamma",
-        "igammac",
     ),
-    *("bessel_i0e", "bessel_i1e", "shift_left", "shift_right_logical", "shift_right_arithmetic"),
+    *("shift_left", "shift_right_logical", "shift_right_arithmetic"),
 )
 
 
