@@ -261,11 +261,11 @@ def isneginf(x: Any, /) -> Any:
 
 
 @overload
-def nan_to_num(
+def nan_to_num(  # type: ignore[overload-overlap]
     x: Operand[Number, Result], nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Result: ...
 @overload
-def nan_to_num(
+def nan_to_num(  # type: ignore[overload-overlap]
     x: ArrayT, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> ArrayT: ...
 @overload
