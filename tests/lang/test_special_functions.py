@@ -26,7 +26,7 @@ ONE: dict[str, tuple[np.ndarray, Callable[[Any], Any]]] = {
     "i0e": (SIGNED, lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(0, x)),
     "i1e": (SIGNED, lambda x: mpmath.exp(-abs(x)) * mpmath.besseli(1, x)),
     "ndtri": (UNIT, lambda x: mpmath.sqrt(2) * mpmath.erfinv(2 * x - 1)),
-    "log_ndtr": (SIGNED, lambda x: mpmath.log(mpmath.ncdf(x))),
+    "log_ndtr": (SIGNED[1:], lambda x: mpmath.log(mpmath.ncdf(x))),
     "expi": (np.concatenate([POSITIVE, [-0.3, -2.0, -9.0]]), mpmath.ei),
     "exp1": (POSITIVE, mpmath.e1),
 }

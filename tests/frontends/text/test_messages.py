@@ -103,7 +103,7 @@ FORMULAS = [
     ("Y[i] = x[i] / x.shape[0]", "x.shape[0]", "a size is a name, which is given as a keyword of te.define: n=8"),
     ("Y[i] = x[i] / len(x)", "len", "a size is a name, which is given as a keyword"),
     ("Y[I[i]] = x[i]", "I[i]", r"Y\[j\] = sum\[i\]\(x\[i\], where=I\[i\] == j\)"),
-    ("Y[i] = print(x[i])", "print", "print is no function of formulas; those are exp"),
+    ("Y[i] = quux(x[i])", "quux", "quux is no function of formulas; those are exp"),
     ("Y[i] = x[i / 2]", "x[i / 2]", "an index is an integer: divide by //"),
     ("Y[i] = sum[j](sqdist(A[i, j], A[i, j]))", "sqdist", r"a squared distance is sum\[c\]"),
     ("Y[i] = argkmin[j](A[i, j])", "argkmin", r"the places of the k least of many are te\.ops\.top_k"),
