@@ -223,3 +223,6 @@ def _function_of_arrays(f: Any, who: str) -> Any:
     if not is_jax(f):
         raise DefinitionError(f"{who} takes a JAX function, not {described(f)}")
     return f
+
+
+Jacobian = jacobian  # as TVM calls it
