@@ -39,6 +39,7 @@ ONE: dict[str, tuple[Callable[..., Any], np.ndarray]] = {
     "sparse_plus": (jax.nn.sparse_plus, ALL[np.abs(ALL) != 1]),
     "sparse_sigmoid": (jax.nn.sparse_sigmoid, ALL),
     "logit": (special.logit, UNIT),
+    "log1mexp": (jax.nn.log1mexp, POSITIVE),
     "ndtr": (special.ndtr, ALL),
     "gamma": (special.gamma, np.array([-2.5, -1.25, -0.5, 0.4, 1.0, 3.3, 6.0])),
     "entr": (special.entr, UNIT),
@@ -99,6 +100,14 @@ def test_where_there_is_no_number() -> None:
     at = {x: np.array([-3.0, -0.5, 0.0, 2.0])}
     np.testing.assert_array_equal(np.isnan(te.interpret(te.gamma(x), at)), [True, False, False, False])
     np.testing.assert_array_equal(te.interpret(te.entr(x), at)[:3] == -np.inf, [True, True, False])
+
+
+def test_angles_of_complex_numbers() -> None:
+    z = np.array([1 + 1j, -2.0 + 0.5j, -1 - 3j, 2 + 0j, -1j])
+    angles = te.function(lambda z: te.compute(z.shape, lambda i: te.angle(z[i]), "a"))
+    np.testing.assert_allclose(angles(z), jnp.angle(z), rtol=1e-12)
+    found, expected = (jax.grad(lambda z, f=f: jnp.sum(jnp.sin(f(z))))(z) for f in (angles, jnp.angle))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "parameter"), [("celu", 0.3), ("squareplus", 1.5)])

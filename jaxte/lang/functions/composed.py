@@ -23,6 +23,7 @@ __all__ = [
     "hard_sigmoid", "hard_silu", "hard_swish", "soft_sign", "squareplus", "sparse_plus", "sparse_sigmoid", "logit",
     "ndtr", "gamma", "entr", "fmax", "fmin", "fmod", "logaddexp2", "xlogy", "xlog1py", "rel_entr", "kl_div", "betaln",
     "beta", "copysign", "nan_to_num", "rint", "isposinf", "isneginf",
+    "log1mexp", "angle",
 ]
 # fmt: on
 
@@ -158,6 +159,18 @@ def sparse_sigmoid(x: Any, /) -> Any:
 def logit(x: Any, /) -> Any:
     """``log(x / (1 - x))``, of which sigmoid is the inverse. Derivative: ``1 / (x * (1 - x))``."""
     return f.log(x / (1.0 - x))
+
+
+@_unary
+def log1mexp(x: Any, /) -> Any:
+    """``log(1 - exp(-x))`` of positive numbers, exact near 0 (Mächler, 2012). Derivative: ``1 / expm1(x)``."""
+    return select(x < log(2), f.log(-f.expm1(-x)), f.log1p(-f.exp(-x)))
+
+
+@_unary
+def angle(z: Any, /) -> Any:
+    """``atan2(imag(z), real(z))``; 0 or pi for real numbers."""
+    return f.atan2(f.imag(z), f.real(z))
 
 
 @_unary
