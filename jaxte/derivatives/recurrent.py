@@ -21,6 +21,7 @@ from jaxte.algebra.product import is_zero
 from jaxte.algebra.without_effect import extrema_without_effect
 from jaxte.autodiff.sums.blocks import zero_adjoint, zeros
 from jaxte.autodiff.sums.cheap import merge
+from jaxte.autodiff.terms.beside import within_steps
 from jaxte.derivatives.begun import begun
 from jaxte.derivatives.overrides import Override
 from jaxte.derivatives.rebuilt import Rebuilt
@@ -98,7 +99,8 @@ def adjoints_of(
     apart = _Apart(group)
     definitions = [apart.definitions[n] for n in moving]
     leaves = [*states, *(apart.leaves[t] for t in inputs)]
-    flows, _ = accumulate(definitions, totals, leaves, None, None)
+    with within_steps(dict(zip(group.states, group.places, strict=True))):
+        flows, _ = accumulate(definitions, totals, leaves, None, None)
     rows = [(t, flows[leaf]) for t, leaf in zip([*states, *inputs], leaves, strict=True) if leaf in flows]
     parts = dict(zip([t for t, _ in rows], apart.joined([flow for _, flow in rows]), strict=True))
     equations: dict[State, Compute] = {}
@@ -139,7 +141,8 @@ def tangents_of(
     apart = _Apart(group)
     definitions = [apart.definitions[n] for n in numbers]
     leaves = [*states, *(apart.leaves[t] for t in moving)]
-    found = jvp_graph(definitions, leaves, [*dots, *moving.values()], prefix=prefix)
+    with within_steps(dict(zip(group.states, group.places, strict=True))):
+        found = jvp_graph(definitions, leaves, [*dots, *moving.values()], prefix=prefix)
     bodies = apart.joined(found)
     equations = {d: as_compute(b, d.name) for d, b in zip(dots, bodies, strict=True)}
     places = {d: len(prefix) + group.places[n] for d, n in zip(dots, numbers, strict=True)}

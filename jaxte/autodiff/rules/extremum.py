@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxte.autodiff.rules.prefixes import first_along_others, own_axes
-from jaxte.autodiff.terms.beside import Held, beside, may_exist, may_read_windows_again
+from jaxte.autodiff.terms.beside import Held, beside, is_of_before, may_exist, may_read_windows_again
 from jaxte.autodiff.terms.places import ENDS, fresh, has_same_bits, is_rounded, points_of
 from jaxte.lang.expr import Axis, Expr, Read, Reduce, call, conjuncts
 from jaxte.lang.graphs import among
@@ -97,8 +97,12 @@ def as_read(extremum: Extremum) -> Extremum | None:
     that are computed: the caller may compute them in the loops that read them.
     """
     node, of_inputs = extremum.node, is_rounded(extremum.element)
-    read = [r for r in reads_of(extremum.element) if _may_differ(r.tensor, of_inputs)]
     axes = [*extremum.axes, *node.axes]
+    read = [
+        r
+        for r in reads_of(extremum.element)
+        if not is_of_before(r, extremum.axes) and _may_differ(r.tensor, of_inputs)
+    ]
     if not has_same_bits(extremum.element) or not all(_is_read_again(r, axes) for r in read):
         return None
     if not read:

@@ -10,16 +10,18 @@ it in another way each time, unless a barrier holds it (docs/design/places-of-ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import prod
+from types import MappingProxyType
 from weakref import WeakValueDictionary
 
 from jaxte.autodiff.terms.places import ENDS
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis, Expr, as_expr
-from jaxte.lang.limits import MOST_HELD
+from jaxte.lang.expr import Axis, Expr, Read, as_expr
+from jaxte.lang.graphs import among
+from jaxte.lang.limits import FEW, MOST_HELD
 from jaxte.sets.intervals import known
 from jaxte.tensors.shapes import Shape
 from jaxte.tensors.tensor import Compute, Tensor
@@ -79,6 +81,31 @@ def owners() -> dict[Compute, Tensor]:
 def all_beside(tensor: Compute) -> dict[str, Compute]:
     """The tensors beside ``tensor`` that there are, by their kinds."""
     return {kind: found for kind in KINDS if (found := _made.get((tensor, kind))) is not None}
+
+
+_clocks: ContextVar[Mapping[Tensor, int]] = ContextVar("_clocks", default=MappingProxyType({}))
+
+
+@contextmanager
+def within_steps(places: Mapping[Tensor, int]) -> Iterator[None]:
+    """Derivations of what a loop computes step by step: which axis of each state the steps are counted along."""
+    token = _clocks.set({**_clocks.get(), **places})
+    try:
+        yield
+    finally:
+        _clocks.reset(token)
+
+
+def is_of_before(read: Read, axes: Sequence[Axis]) -> bool:
+    """Whether ``read``, in a definition over ``axes``, is of what an earlier step has left in memory, where no loop computes it again.
+
+    A few steps are no loop: they are written one after the other, and fused.
+    """
+    place = _clocks.get().get(read.tensor)
+    if place is None or among(read.indices[place], axes):
+        return False
+    steps = known(as_expr(read.tensor.shape[place]))
+    return steps is None or steps > FEW
 
 
 _budget: ContextVar[int | None] = ContextVar("_budget", default=None)

@@ -18,7 +18,6 @@ from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
 from jaxte.lower.program.across.contractions_in_common import with_common_contractions
 from jaxte.lower.program.across.first_hits import without_winners
-from jaxte.lower.program.across.functions_in_common import with_common_functions
 from jaxte.lower.program.across.halos import with_halos, with_straight_reads
 from jaxte.lower.program.across.pieces_within import with_pieces_within, with_windows_within
 from jaxte.lower.program.across.products_in_common import with_shared_products
@@ -33,6 +32,7 @@ from jaxte.lower.rules.gather import GATHER
 from jaxte.lower.rules.interleaved import INTERLEAVED
 from jaxte.lower.rules.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.tiles.band_matrices import BLOCKS
+from jaxte.lower.tiles.functions_in_common import with_common_functions
 from jaxte.lower.tiles.sizes import IN_STEPS, TILES
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.views.rotated import ROTATIONS

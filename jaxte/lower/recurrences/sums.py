@@ -14,18 +14,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from jaxte.derivatives.rebuilt import Rebuilt
 from jaxte.lang import dtypes
 from jaxte.lang.errors import DefinitionError
-from jaxte.lang.expr import TRUE, Axis, Expr, Read, Reduce, as_expr, call, cast
-from jaxte.lang.graphs import Members
-from jaxte.lang.operators import ADD, SELECT
+from jaxte.lang.expr import Call, Expr, Read, Reduce, as_expr, call, cast
+from jaxte.lang.graphs import Members, among
+from jaxte.lang.operators import ADD
 from jaxte.lang.walk import free_axes, outermost, postorder, reads_of, substitute
 from jaxte.lower.cost.general import is_contraction
 from jaxte.lower.cost.policy import Policy
-from jaxte.lower.cost.work import expensive_calls, points
+from jaxte.lower.cost.work import expensive_calls, is_expensive, points
 from jaxte.lower.recurrences.before_loops import before_loops
 from jaxte.lower.recurrences.finals import (
     Changed,
@@ -39,24 +37,13 @@ from jaxte.lower.recurrences.narrowed import narrowed, narrowed_states
 from jaxte.lower.recurrences.over_positions import found_again, rows_in_loops, shared_sums
 from jaxte.lower.recurrences.replays import kept_in, replays
 from jaxte.lower.recurrences.slanted import straightened
-from jaxte.sets.affine import normal
+from jaxte.lower.recurrences.totals import Total, is_along, total_of, with_totals
 from jaxte.sets.intervals import extent_of
-from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, State, recurrences_in
+from jaxte.tensors.recurrences.node import Kept, Recurrence, Recurrent, recurrences_in
 from jaxte.tensors.recurrences.step import Step
 from jaxte.tensors.recurrences.steps import step_of, step_with
-from jaxte.tensors.shapes import same_extent
-from jaxte.tensors.structure import topological_order
+from jaxte.tensors.structure import CANONICAL, topological_order
 from jaxte.tensors.tensor import Compute, Tensor
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """A sum in the body of a tensor, as a state of a recurrence: its last value is the sum, less ``rest``, if that is something."""
-
-    node: Reduce
-    state: State
-    definition: Compute
-    rest: Expr | None
 
 
 def within_loops(
@@ -109,7 +96,7 @@ def sums_in_loops(
     """
     own = [t for t in order if t not in given]
     groups = recurrences_in(own)
-    found: dict[Recurrence, list[_Sum]] = {group: [] for group in groups}
+    found: dict[Recurrence, list[Total]] = {group: [] for group in groups}
     reaches = {group: _Reach(group, own) for group in groups}
     home: dict[Reduce, tuple[Recurrence, int]] = {}
     rests: dict[Reduce, Expr | None] = {}
@@ -142,7 +129,7 @@ def sums_in_loops(
                 table[node] = total if rest is None else cast(call(ADD, total, rest), node.dtype)
         return substitute(tensor.body, table)
 
-    longer = {group: _with(group, sums) for group, sums in found.items() if sums}
+    longer = {group: with_totals(group, sums) for group, sums in found.items() if sums}
     return changes(own, body, longer) if longer else {}
 
 
@@ -185,25 +172,26 @@ class _Reach:
 
 def _in_loop(
     tensor: Compute, node: Reduce, reach: _Reach, policy: Policy, always: bool, alone: Sequence[Tensor]
-) -> _Sum | None:
+) -> Total | None:
     """``node`` as a state of the recurrence that it reads; None where it cannot be one, or, unless it ``always`` is, would take longer.
 
     Tensors that it ``alone`` reads are not stacked for it then.
     """
     group = reach.group
     free = [a for a in tensor.axes if a in free_axes(node)]
-    if not node.is_sum or (not always and is_contraction(node) and points(free) > 1):
+    is_product = is_contraction(node) and points(free) > 1
+    if not node.is_sum or (not always and is_product and not expensive_calls(node.exprs)):
         return None
     for axis in node.axes:
-        if axis.lo is not as_expr(0) or not same_extent(axis.hi, group.extent):
+        if not is_along(axis, group):
             continue
-        options: list[tuple[_Sum, Step]] = []
+        options: list[tuple[Total, Step]] = []
         for is_late in (False, True):
             if is_late and reach.is_met_between(node):
                 continue  # what is made of them would have to exist for the position behind the loop
-            made = _state(tensor, node, axis, group, is_late)
+            made = total_of(tensor, node, axis, group, is_late)
             try:
-                step = step_with(group, _with(group, [made]))
+                step = step_with(group, with_totals(group, [made]))
             except DefinitionError:  # it reads other positions than those that a step has
                 continue
             if len(step.history) == len(step_of(group).history):
@@ -212,48 +200,10 @@ def _in_loop(
         if not options:
             continue
         made, step = min(options, key=lambda option: _bytes_more(option[1], group))
-        if always or _is_faster(step, made, group, policy, alone):
+        again = _computed_anyway(step)
+        if always or ((again or not is_product) and _is_faster(step, made, group, policy, alone, again)):
             return made
     return None
-
-
-def _state(tensor: Compute, node: Reduce, axis: Axis, group: Recurrence, is_late: bool) -> _Sum:
-    """``S[t, ..] = S[t - 1, ..] +`` the sum over the other axes at ``t``, or at the position before if it ``is_late``."""
-    axes = [a for a in tensor.axes if a in free_axes(node)]
-    clock = Axis(axis.name, 0, axis.hi)
-    part = _part(node, axis)
-    state = State(f"{tensor.name}_sum", (group.extent, *(a.hi for a in axes)), node.dtype)
-    before = normal(clock + (1 if group.reverse else -1))
-    inside = (clock < as_expr(group.extent) - 1) if group.reverse else (clock >= 1)
-    zero = cast(as_expr(0), node.dtype)
-    so_far = call(SELECT, inside, Read(state, (before, *axes)), zero)
-    own = substitute(part, {axis: before if is_late else clock})
-    more = call(SELECT, inside, cast(own, node.dtype), zero) if is_late else own
-    whole = Compute(state.name, (clock, *axes), cast(call(ADD, so_far, more), node.dtype))
-    states: dict[Tensor, Tensor] = dict(zip(group.tensors, group.states, strict=True))
-    (definition,) = Rebuilt({**states, **{s: s for s in group.states}, state: state}).parts([whole])
-    assert isinstance(definition, Compute)
-    last = as_expr(0) if group.reverse else normal(as_expr(group.extent) - 1)
-    return _Sum(node, state, definition, substitute(part, {axis: last}) if is_late else None)
-
-
-def _part(node: Reduce, axis: Axis) -> Expr:
-    """``node`` at one position of ``axis``."""
-    rest = tuple(a for a in node.axes if a is not axis)
-    (expr,), where = node.exprs, node.where
-    if rest:
-        return node.changed(exprs=(expr,), axes=rest, where=where)
-    return expr if where is TRUE else call(SELECT, where, expr, cast(as_expr(0), expr.dtype))
-
-
-def _with(group: Recurrence, sums: Sequence[_Sum]) -> Recurrence:
-    """``group`` with more states."""
-    return Recurrence(
-        (*group.states, *(s.state for s in sums)),
-        (*group.definitions, *(s.definition for s in sums)),
-        (*group.places, *(0 for _ in sums)),
-        group.reverse,
-    )
 
 
 def _added(step: Step) -> list[Compute | Recurrent]:
@@ -275,7 +225,32 @@ def _is_plain(step: Step) -> bool:
     return True
 
 
-def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy, alone: Sequence[Tensor]) -> bool:
+def _computed_anyway(step: Step) -> float:
+    """The calls of functions in what is added that a step computes for its other results, too."""
+    added = [t for t in _added(step) if isinstance(t, Compute)]
+    others = {key for t in step.order if isinstance(t, Compute) and not among(t, added) for key in _calls(t)}
+    return sum(count for t in added for key, count in _calls(t).items() if key in others)
+
+
+def _calls(tensor: Compute) -> dict[object, float]:
+    """The dear functions in a definition, whatever their axes are called, with how many there are to compute."""
+    found: dict[object, float] = {}
+    for node in postorder(tensor.body):
+        axes = free_axes(node)
+        if (
+            isinstance(node, Call)
+            and is_expensive(node)
+            and not node.reduces
+            and 0 < len(axes) <= len(CANONICAL)
+        ):
+            key = substitute(node, dict(zip(axes, CANONICAL, strict=False))), tuple(a.extent for a in axes)
+            found[key] = expensive_calls([node]) * points([*axes])
+    return found
+
+
+def _is_faster(
+    step: Step, made: Total, group: Recurrence, policy: Policy, alone: Sequence[Tensor], again: float
+) -> bool:
     """Whether to add up in each step takes less time than to read all positions after the loop, and to stack those that are read for this alone."""
     rates = policy.rates
     there = {*step.slices, *step.results[:-1]}
@@ -291,7 +266,8 @@ def _is_faster(step: Step, made: _Sum, group: Recurrence, policy: Policy, alone:
     # in the first cache the result is as near as a register
     moved = result if result <= policy.facts.near else 3 * result
     in_step = (1 - len(alone)) / rates.step + moved / rates.stream + calls / rates.transcendental
-    return count * in_step <= count * (at_once + 2 * stacked) / speed + 1 / rates.kernel
+    behind = count * (at_once + 2 * stacked) / speed + count * again / rates.transcendental
+    return count * in_step <= behind + 1 / rates.kernel
 
 
 def _bytes_more(step: Step, group: Recurrence) -> int:

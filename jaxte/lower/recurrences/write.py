@@ -25,6 +25,7 @@ from jaxte.lower.recurrences.written import (
     written_step,
     zeros,
 )
+from jaxte.lower.tiles.functions_in_common import with_common_functions
 from jaxte.lower.tiles.tiling import Tiling
 from jaxte.lower.tiles.write import Writer, Written
 from jaxte.sets.intervals import known as number_of
@@ -105,8 +106,12 @@ class Text:
         """
         outside = frozenset(self.known.values())
         lines = self.handed(frozenset(self.known))
-        once = read_again(self.step, self.writer.shared.policy)
-        inner = self.writer.program(Tiling(tuple(self.step.order), {}, {}, once=once), self.known, self.scope)
+        policy = self.writer.shared.policy
+        once = read_again(self.step, policy)
+        tensors = with_common_functions(
+            Tiling(tuple(self.step.order), {}, {}, once=once), policy, is_step=True
+        )
+        inner = self.writer.program(tensors, self.known, self.scope)
         lines += inner.statements
         before, lines = taken_before(lines, outside, self.writer.shared.names)
         self.before = [*self.reads.turned.values(), *before]

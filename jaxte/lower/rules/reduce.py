@@ -25,7 +25,7 @@ from jaxte.lower.rules.form_table import recognised
 from jaxte.lower.rules.operand_order import operand_order
 from jaxte.lower.rules.select import guarded
 from jaxte.lower.rules.sum_of_products import sum_value
-from jaxte.lower.views.condition_box import condition_dims, cut, split_conditions
+from jaxte.lower.views.condition_box import cut, split_conditions
 from jaxte.lower.views.scope import Scope, overlapping
 from jaxte.sets.affine import linear, normal
 from jaxte.sets.index_forms import is_index
@@ -94,11 +94,7 @@ def _simple(
         if shorter.dims is None:
             return (yield identity, scope)
         return (yield from _simple(body, node, expr, shorter.conditions, shorter.scope, shorter.dims))
-    outer = [
-        p
-        for p in left
-        if condition_dims(p, scope) and not any(among(d, dims) for d in condition_dims(p, scope))
-    ]
+    outer = [p for p in left if not any(among(d, dims) for d in scope.dims_under(p))]
     if outer:
         rest = [p for p in left if not among(p, outer)]
         make = lambda part: _simple(body, node, expr, rest, part, dims)  # noqa: E731

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import combinations
 from math import gcd
 from operator import is_
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from jaxte.lang.divisions import Division, Remainder, division, divisions
 from jaxte.lang.expr import FALSE, TRUE, Axis, Call, Const, Expr, Read, Reduce, call, conjuncts
-from jaxte.lang.limits import POSITIONS
+from jaxte.lang.limits import MOST_PARTS, POSITIONS
 from jaxte.lang.operators import AND, COMPARISONS, EQUAL, MAXIMUM, MINIMUM, MOD, NOT, NOT_EQUAL, SELECT, Op
 from jaxte.lang.walk import all_of, free_axes, postorder, reads_of, rewrite, substitute
 from jaxte.sets.affine import from_linear, linear
@@ -180,10 +181,12 @@ def _resolved(index: Expr, conditions: Sequence[Expr], is_digit: bool = False) -
     if not _has_ends(index):
         return index
     bounds = _ends(free_axes(index), conditions)
-    held = [Linear({}, 0), *(form for c in map(positive, conditions) for form in nonnegative_forms(c))]
+    said = [form for c in map(positive, conditions) for form in nonnegative_forms(c)]
+    chains = combinations(said, 2) if len(said) <= MOST_PARTS else ()
+    held = [Linear({}, 0), *said, *(one + other for one, other in chains)]
 
     def exceeds(first: Linear, second: Linear) -> bool:
-        """Whether ``first`` is at least ``second``: their difference is what a condition says is not negative, and something more."""
+        """Whether ``first`` is at least ``second``: their difference is what a condition says is not negative, or two of them, ``k < w`` and ``i + w < n``, and something more."""
         return any(
             (ends := interval(first - second - form, bounds)) is not None and ends[0] >= 0 for form in held
         )

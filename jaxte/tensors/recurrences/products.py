@@ -20,7 +20,7 @@ from math import prod
 from jaxte.lang.dtypes import is_inexact
 from jaxte.lang.expr import Axis, Call, Const, Expr, Read, Reduce, as_expr, call, cast
 from jaxte.lang.graphs import among, place_of
-from jaxte.lang.limits import FUNCTION, MOST_PARTS, MOST_TERMS
+from jaxte.lang.limits import FEWER, FUNCTION, MOST_PARTS, MOST_TERMS
 from jaxte.lang.operators import ADD, MAXIMUM, MINIMUM, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.walk import free_axes, postorder, reads_of, rewrite, substitute, with_tensors
@@ -124,7 +124,62 @@ def _with_equal_sums(group: Recurrence) -> Recurrence:
 
 def with_products(group: Recurrence) -> Recurrence:
     """``group`` with such states, and with its equal sums as one."""
-    group = _with_equal_sums(group)
+    return _with_extrema(_with_arguments(_with_equal_sums(group)))
+
+
+def _with_extrema(group: Recurrence) -> Recurrence:
+    """``group`` with the extrema of many elements that it takes on the way as states: whom their adjoints go to is asked of their values, and exponentials are taken beside them."""
+    places = _long_extrema(group)
+    if not places:
+        return group
+    new: dict[Tensor, Tensor] = {}
+    states: dict[State, Compute] = {}
+    for tensor in group.inside:
+        if not isinstance(tensor, Compute):
+            continue
+        body = with_tensors(tensor.body, new)
+        own = tensor if body is tensor.body else tensor.renewed(body)
+        if tensor in places:
+            new[tensor] = state = State(tensor.name, tensor.shape, tensor.dtype)
+            states[state] = own
+        elif own is not tensor:
+            new[tensor] = own
+    found = (new.get(d, d) for d in group.definitions)
+    definitions = [d for d in found if isinstance(d, Compute)]
+    return Recurrence(
+        (*group.states, *states),
+        (*definitions, *states.values()),
+        (*group.places, *places.values()),
+        group.reverse,
+    )
+
+
+def _long_extrema(group: Recurrence) -> dict[Tensor, int]:
+    """The extrema of many elements that are none of the states, each with its axis that is the clock: all that reads them does at its own position."""
+    if not all(isinstance(t, Compute) for t in group.inside):
+        return {}
+    rows = zip(group.definitions, group.places, strict=True)
+    clocks: dict[Tensor, Axis] = {row: row.axes[place] for row, place in rows}
+    between = frozenset(group.inside).difference(group.definitions)
+    places: dict[Tensor, set[int]] = {}
+    for reader in reversed(group.inside):
+        for read in reads_of(reader.body) if isinstance(reader, Compute) else ():
+            own = read.tensor
+            if own in between and isinstance(own, Compute):
+                at = [n for n, index in enumerate(read.indices) if index is clocks.get(reader)]
+                places.setdefault(own, set()).add(at[0] if len(at) == 1 else -1)
+                clocks[own] = own.axes[at[0] if at else 0]
+    found = ((t, places.get(t, set())) for t in group.inside if _is_long_extremum(t))
+    return {t: at.pop() for t, at in found if len(at) == 1 and -1 not in at}
+
+
+def _is_long_extremum(tensor: Tensor) -> bool:
+    body = tensor.body if isinstance(tensor, Compute) else None
+    return isinstance(body, Reduce) and body.is_extremum and prod(map(extent, body.axes)) >= FEWER
+
+
+def _with_arguments(group: Recurrence) -> Recurrence:
+    """``group`` with what nonlinear functions are taken of as states."""
     states: list[State] = []
     made: list[Compute] = []
     places: list[int] = []

@@ -150,17 +150,32 @@ def test_a_sum_of_neighbours_in_time_reads_what_is_carried():
     np.testing.assert_allclose(fn(*args), (value[1:] * value[:-1]).sum((0, 2)), rtol=1e-4)
 
 
-def test_a_sum_over_some_positions_stays_behind_the_loop():
+@pytest.mark.parametrize(("first", "end"), [(1, STEPS), (0, STEPS - 1), (2, STEPS - 2)])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_sum_over_most_positions_is_added_up_at_these(first, end, reverse):
     args = _arguments((N, N), (2,))
 
     def some(u):
-        t, k = te.reduce_axis((1, STEPS), "t"), te.reduce_axis((0, N), "k")
+        t, k = te.reduce_axis((first, end), "t"), te.reduce_axis((0, N), "k")
+        return te.compute((N,), lambda i: te.sum(u[t, i, k] * u[t, i, k], axis=[t, k]))
+
+    fn = te.function(lambda u0, c: _decay(u0, c, some, reverse))
+    assert "_sum" in te.source(fn, *args).split("def forward_with")[0].split('"""')[-1]
+    value = np.asarray(_decay_scan(*args, _whole, reverse))
+    np.testing.assert_allclose(fn(*args), (value[first:end] ** 2).sum((0, 2)), rtol=1e-4)
+
+
+def test_a_sum_over_a_few_positions_stays_behind_the_loop():
+    args = _arguments((N, N), (2,))
+
+    def some(u):
+        t, k = te.reduce_axis((1, 4), "t"), te.reduce_axis((0, N), "k")
         return te.compute((N,), lambda i: te.sum(u[t, i, k] * u[t, i, k], axis=[t, k]))
 
     fn = te.function(lambda u0, c: _decay(u0, c, some))
     assert "_sum" not in te.source(fn, *args).split("def forward_with")[0].split('"""')[-1]
     value = np.asarray(_decay_scan(*args, _whole))
-    np.testing.assert_allclose(fn(*args), (value[1:] ** 2).sum((0, 2)), rtol=1e-4)
+    np.testing.assert_allclose(fn(*args), (value[1:4] ** 2).sum((0, 2)), rtol=1e-4)
 
 
 def test_windows_are_laid_out_before_the_loop():

@@ -128,3 +128,43 @@ def test_ends_of_windows(name: str, rng: np.random.Generator) -> None:
     y = WINDOWS[name][0]()
     assert WINDOWS[name][1] in str(with_narrow_reads(y.body))
     check_both_passes(y, rng)
+
+
+def _split(index: Callable[[Any, Any, Any], Any], where: Callable[[Any, Any, Any], Any]) -> Compute:
+    """What a span is made of: a part of it, and the rest."""
+    k = te.reduce_axis((0, N), "k")
+
+    def summed(i: Any, w: Any) -> te.Expr:
+        return te.sum(X[index(i, w, k)] * X[k], axis=k, where=where(i, w, k))
+
+    found = te.compute((N, N), summed, "y")
+    assert isinstance(found, Compute)
+    return found
+
+
+#: reads that two conditions keep in range together, and what is left of their indices
+TOGETHER: dict[str, tuple[Callable[[], Compute], str]] = {
+    "the rest of a span": (
+        lambda: _split(lambda i, w, k: te.minimum(i + k + 1, N - 1), lambda i, w, k: (k < w) & (i + w < N)),
+        "X[i + k + 1]",
+    ),
+    "before it": (
+        lambda: _split(lambda i, w, k: te.maximum(i - k - 1, 0), lambda i, w, k: (k < w) & (i >= w)),
+        "X[i - k - 1]",
+    ),
+    "by way of its end": (
+        lambda: _split(lambda i, w, k: te.minimum(w + k, N - 1), lambda i, w, k: (w + i < N) & (k <= i)),
+        "X[w + k]",
+    ),
+    "one too far": (
+        lambda: _split(lambda i, w, k: te.minimum(i + k + 1, N - 1), lambda i, w, k: (k <= w) & (i + w < N)),
+        "X[minimum(i + k + 1, 8)]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_two_conditions_keep_an_end_from_being_reached(name: str, rng: np.random.Generator) -> None:
+    y = TOGETHER[name][0]()
+    assert TOGETHER[name][1] in str(with_narrow_reads(y.body))
+    check_both_passes(y, rng)

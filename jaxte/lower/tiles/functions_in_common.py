@@ -83,21 +83,24 @@ class _Use:
         return self.root.changed(exprs=(value,), where=TRUE)
 
 
-def with_common_functions(planned: Tiling, policy: Policy) -> Tiling:
-    """``planned`` with the dear functions that several products of matrices sum as tensors of their own."""
-    while policy.facts.copies_for_products and (uses := _that_gain(planned, policy)):
+def with_common_functions(planned: Tiling, policy: Policy, is_step: bool = False) -> Tiling:
+    """``planned`` with the dear functions that several products of matrices sum as tensors of their own.
+
+    Of a loop it is a step, where starting one more operation takes no time of its own.
+    """
+    while policy.facts.copies_for_products and (uses := _that_gain(planned, policy, is_step)):
         planned = _reading(planned, uses)
     return planned
 
 
-def _that_gain(planned: Tiling, policy: Policy) -> Sequence[_Use]:
+def _that_gain(planned: Tiling, policy: Policy, is_step: bool) -> Sequence[_Use]:
     """The uses of one function that is worth an array, of the dearest that is; none where there is no such function."""
     groups: dict[object, dict[Expr, _Use]] = {}
     for tensor in planned.order:
         for own in _uses(tensor) if isinstance(tensor, Compute) else ():
             groups.setdefault(own.key, {}).setdefault(own.root, own)
     several = [[*uses.values()] for uses in groups.values()]
-    worth = [uses for uses in several if _is_worth_an_array(uses, policy)]
+    worth = [uses for uses in several if _is_worth_an_array(uses, policy, is_step)]
     return max(worth, key=lambda uses: expensive_calls([uses[0].function]), default=[])
 
 
@@ -123,12 +126,14 @@ def _uses(tensor: Compute) -> Iterator[_Use]:
                 yield _Use(tensor, root, one, axes)
 
 
-def _is_worth_an_array(uses: Sequence[_Use], policy: Policy) -> bool:
+def _is_worth_an_array(uses: Sequence[_Use], policy: Policy, is_step: bool) -> bool:
     """Whether computing the function again takes longer than writing it and reading it, by as much as the rates may be off."""
     own, count = uses[0].function, points(uses[0].axes)
     times = sum(use.is_laid_out for use in uses) - all(use.is_laid_out for use in uses)
     again = Work(transcendental=float(count * expensive_calls([own]) * times))
-    array = Work(stream=2.0 * count * width(own.dtype), kernel=1)
+    size = count * width(own.dtype)
+    near = is_step and size <= policy.facts.near  # in the first cache it is as near as a register
+    array = Work(stream=0.0 if near else 2.0 * size, kernel=not is_step)
     return again.seconds(policy.rates) > MARGIN * array.seconds(policy.rates)
 
 
