@@ -159,6 +159,9 @@ class IntegerSet:
 
     def sample(self, share: int = 1) -> dict[Expr, int] | None:
         """The lexicographically first point (with the values of the sizes there), or None, also where isl leaves it open."""
+        own = self._within()
+        if own is not None and own.is_empty:
+            return None
         return asked(lambda: self._sampled(self._set), None, share)
 
     def _sampled(self, own: isl.Set) -> dict[Expr, int] | None:
