@@ -18,6 +18,7 @@ from jax.tree_util import tree_unflatten
 
 from jaxte.bridge.calls.options import NO_OPTIONS, Options
 from jaxte.bridge.calls.outputs import Outputs
+from jaxte.bridge.price.programs import Beside
 from jaxte.bridge.primitive.lazy import lazy
 from jaxte.bridge.primitive.linearized import Linearized
 from jaxte.bridge.primitive.module import Module, load, title, with_own_externs
@@ -139,6 +140,15 @@ class Graph:
             return lower(BACKWARD, params, back.adjoints, replace(self.policy, max_memory=budget))
 
         return told(self.name, made, self.policy.facts, None if self.policy.max_memory else within)
+
+    @property
+    def prices(self) -> Beside | None:
+        """The estimate of both passes beside plain JAX's; None where nothing is differentiated, of sizes that are symbols, and where no paces were measured."""
+        if not self.differentiable:
+            return None
+        back = linearized(self.program, self.differentiable)
+        called = back.backward(back.perturbed, back.source.with_head) if back.adjoints else None
+        return None if called is None else called.beside_jax(called.lowered, is_own=True)
 
     @lazy
     def module(self) -> Module:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxte.bridge.calls.outputs import x64_enabled
 from jaxte.bridge.compiled.choice_lines import called, lines_of, table
 from jaxte.bridge.compiled.compile import Graph
+from jaxte.bridge.price.programs import Beside
 from jaxte.bridge.primitive.program import BACKWARD, FORWARD, SAVING
 from jaxte.lower.code.choice import Choice, Estimate, TilePass, Verdict
 from jaxte.lower.code.vocabulary import Program
@@ -82,6 +83,7 @@ class Explanation:
         counting: compiles each pass for what XLA counts; see ``counts``.
         asked: the forms that the user named, by the name of a tensor or "*".
         passes: per pass, what changed several definitions together, by the names that ``without=`` takes.
+        pricing: estimates both passes beside plain JAX; see ``prices``.
     """
 
     name: str
@@ -91,16 +93,22 @@ class Explanation:
     counting: Callable[[], dict[str, Counts]] = field(compare=False)
     asked: Mapping[str, str] = field(default_factory=dict)
     passes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pricing: Callable[[], Beside | None] = field(default=lambda: None, compare=False)
 
     def __reduce__(self) -> Any:
-        """With what XLA counts, not with the code that it counts."""
-        others = [getattr(self, f.name) for f in fields(self) if f.name != "counting"]
-        return _with_counts, (self.counts, *others)
+        """With what XLA counts and what is estimated, not with the code that this is of."""
+        others = [getattr(self, f.name) for f in fields(self) if f.name not in _ASKED_LATER]
+        return _with_counts, (self.counts, self.prices, *others)
 
     @cached_property
     def counts(self) -> dict[str, Counts]:
         """Per pass, what XLA counts; empty where sizes are symbolic. It compiles when it is first asked for, or printed."""
         return self.counting()
+
+    @cached_property
+    def prices(self) -> Beside | None:
+        """Seconds of value and gradient by the platform's estimate, beside JAX's transpose of the same forward pass; None without a gradient, of sizes that are symbols, and where nothing was measured."""
+        return self.pricing()
 
     @property
     def forms(self) -> dict[str, str]:
@@ -201,7 +209,8 @@ class Explanation:
         flops, asked = (sum(getattr(v, what) for _, v in known) for what in ("flops", "asked"))
         whose = "every other tensor" if bad else "every tensor"
         told = f"{whose} computes and holds what its definition asks for, or a few times as much"
-        return [*bad, told, f"{flops:,} flops in all, beside {asked:,} of the definitions"]
+        lines = [*bad, told, f"{flops:,} flops in all, beside {asked:,} of the definitions"]
+        return lines if self.prices is None else [*lines, str(self.prices)]
 
     __repr__ = __str__
 
@@ -212,9 +221,13 @@ class Explanation:
         return table(f"{self.name}, forms for {self.platform}", self.choices, kept, last)
 
 
-def _with_counts(counts: dict[str, Counts], *others: Any) -> Explanation:
-    names = [f.name for f in fields(Explanation) if f.name != "counting"]
-    return Explanation(counting=lambda: counts, **dict(zip(names, others, strict=True)))
+_ASKED_LATER = ("counting", "pricing")
+
+
+def _with_counts(counts: dict[str, Counts], prices: Beside | None, *others: Any) -> Explanation:
+    names = [f.name for f in fields(Explanation) if f.name not in _ASKED_LATER]
+    known = dict(zip(names, others, strict=True))
+    return Explanation(counting=lambda: counts, pricing=lambda: prices, **known)
 
 
 def explain_graph(graph: Graph) -> Explanation:
@@ -236,6 +249,7 @@ def explain_graph(graph: Graph) -> Explanation:
         counting,
         graph.policy.forms,
         {p.name: p.passes for p in shown if p.passes},
+        lambda: graph.prices,
     )
 
 

@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr
 
 from jaxte.bridge.jaxprs import CALLS, walked
-from jaxte.bridge.price.operations import APART, JOINS, SAME, Array, Operation, joined_along
+from jaxte.bridge.price.operations import APART, JOINS, SAME, UPDATE, Array, Operation, joined_along
 
 _JAXTE = "jaxte"  # the primitive that holds a program of ours
 _PLAIN = (int, float, str, tuple, type(None), np.dtype)
@@ -20,11 +20,14 @@ _PRODUCTS = frozenset([1.0, 2.0, 3.0])
 _HOLD_BODIES = frozenset(["scan", "while", "cond"])
 
 
-def operations(closed: Any, platform: str) -> list[Operation]:
-    """The operations of a jaxpr that are needed for its results, each after those that it reads."""
+def operations(closed: Any, platform: str, by_rows: bool = False) -> list[Operation]:
+    """The operations of a jaxpr that are needed for its results, each after those that it reads.
+
+    What is added to a row of an array by way of zeros everywhere else is written into the array where it counts ``by_rows``.
+    """
     jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
     given = [_array(v.aval) for v in jaxpr.invars]
-    results = _Entered(platform).run(closed, given)
+    results = _Entered(platform, by_rows).run(closed, given)
     for result in results:
         result.is_returned()
     found = _after_inputs(results)
@@ -53,8 +56,9 @@ def _array(
 class _Entered:
     """Runs a jaxpr, and those that it calls, on descriptions of arrays."""
 
-    def __init__(self, platform: str) -> None:
+    def __init__(self, platform: str, by_rows: bool) -> None:
         self._platform = platform
+        self._by_rows = by_rows
         self._equal: dict[object, list[Array]] = {}
         self._numbers: dict[object, Array] = {}
 
@@ -101,6 +105,8 @@ class _Entered:
             name, inputs, params = _of_operand(inputs, params)
         if name == "pow" and inputs[1].number in _PRODUCTS:
             name, inputs, params = "integer_pow", inputs[:1], {"y": inputs[1].number}
+        if name == "add_any" and self._by_rows:
+            name, inputs = _row_written(inputs, made)
         key = None if name in _HOLD_BODIES else (name, tuple(map(id, inputs)), _told(params))
         found = self._equal.get(key) if key is not None else None
         if found is None:
@@ -115,6 +121,20 @@ class _Entered:
             return _operation(APART, inputs, {}, eqn.outvars)
         body = eqn.params[CALLS[eqn.primitive.name]]
         return self.run(body, inputs)
+
+
+def _row_written(inputs: list[Array], made: Sequence[Any]) -> tuple[str, list[Array]]:
+    """A sum with a row among zeros, as the row that is written into the other array, in place."""
+    for array, other in (inputs, inputs[::-1]):
+        row = other.maker
+        if row is not None and row.name == UPDATE and _are_zeros(row.inputs[0]):
+            return UPDATE, [*_operation(APART, [array], {}, made), *row.inputs[1:]]
+    return "add_any", inputs
+
+
+def _are_zeros(array: Array) -> bool:
+    maker = array.maker
+    return maker is not None and maker.name == "broadcast_in_dim" and maker.inputs[0].number == 0
 
 
 def _cuts(eqn: Any, array: Array) -> list[dict[str, Any]]:

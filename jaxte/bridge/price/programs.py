@@ -29,10 +29,17 @@ from jaxte.tensors.tensor import Tensor
 _TURNS = 10  # of a loop whose end is data
 
 
-def amounts_of(closed: Any, platform: str = "cpu") -> Amounts:
-    """What a jaxpr does, with the bodies of its loops as often as they run."""
-    order = operations(closed, platform)
-    return total([*map(of_loop, loops(order)), *(a for own in order for a in _others(own, platform))])
+def amounts_of(closed: Any, platform: str = "cpu", by_rows: bool = False) -> Amounts:
+    """What a jaxpr does, with the bodies of its loops as often as they run.
+
+    Args:
+        by_rows: whether what JAX's transpose of a loop adds to a row of an array, all of that in each step, counts as the row alone: a loop that is
+            handed the rows of what it reads one by one hands them back so.
+    """
+    order = operations(closed, platform, by_rows)
+    return total(
+        [*map(of_loop, loops(order)), *(a for own in order for a in _others(own, platform, by_rows))]
+    )
 
 
 def once(closed: Any, platform: str = "cpu") -> Amounts:
@@ -48,16 +55,16 @@ def once(closed: Any, platform: str = "cpu") -> Amounts:
     return total(found)
 
 
-def _others(own: Operation, platform: str) -> Iterator[Amounts]:
+def _others(own: Operation, platform: str, by_rows: bool) -> Iterator[Amounts]:
     """What an operation does that is no part of a loop."""
     match own.name:
         case "scan":
-            yield from _repeated(amounts_of(own.params["jaxpr"], platform), own.params["length"])
+            yield from _repeated(amounts_of(own.params["jaxpr"], platform, by_rows), own.params["length"])
             yield moved_whole(own)
         case "while":
-            yield from _repeated(amounts_of(own.params["body_jaxpr"], platform), _TURNS)
+            yield from _repeated(amounts_of(own.params["body_jaxpr"], platform, by_rows), _TURNS)
         case "cond":
-            branches = [amounts_of(body, platform) for body in own.params["branches"]]
+            branches = [amounts_of(body, platform, by_rows) for body in own.params["branches"]]
             names = dict.fromkeys(name for branch in branches for name in branch)
             yield {name: max(branch.get(name, 0.0) for branch in branches) for name in names}
         case _ if own.name not in FUSED and own.name != APART:
@@ -86,6 +93,9 @@ def with_gradient(f: Callable[..., Any], moving: Sequence[int]) -> Callable[...,
 
 
 Emitted = Callable[..., Sequence[Any]]
+Flow = tuple[tuple[int, ...], tuple[int, ...]]
+"""The positions of the inputs that adjoints flow to, and of the results that they come from."""
+
 AHEAD = 1.15  # how many times as long plain JAX has to take: estimates are not nearer
 
 
@@ -119,22 +129,26 @@ class Beside:
 
 
 def beside_transpose(
-    forward: tuple[Emitted, Sequence[Tensor], Sequence[int]],
+    forward: tuple[Emitted, Sequence[Tensor], Flow],
     backward: tuple[Emitted, Sequence[Tensor]],
     platform: str,
 ) -> Beside | None:
     """Both prices; None where sizes are symbols, and on platforms of which no paces are measured.
 
     Args:
-        forward: the emitted function, what it takes, and the positions of its results that are differentiated.
+        forward: the emitted function, what it takes, and which of its results are differentiated by which of its inputs.
         backward: the emitted function, and what it takes.
     """
-    run, inputs, heads = forward
+    run, inputs, (moving, heads) = forward
     given, residuals = _structs(inputs), _structs(backward[1])
     if given is None or residuals is None:
         return None
-    moving = [n for n, t in enumerate(inputs) if is_inexact(t.dtype)]
-    plain = with_gradient(lambda *arrays: [run(*arrays)[n] for n in heads], moving)
+
+    def own(*arrays: Any) -> list[Any]:
+        found = run(*arrays)
+        return [found[n] for n in heads]
+
+    plain = with_gradient(own, moving)
     return _beside([(run, given), (backward[0], residuals)], (plain, given), platform)
 
 
@@ -161,8 +175,10 @@ def _beside(
     if paces is None:
         return None
     first, second = (
-        seconds(total(amounts_of(jax.make_jaxpr(f)(*given), platform) for f, given in programs), paces)
-        for programs in (own, [plain])
+        seconds(
+            total(amounts_of(jax.make_jaxpr(f)(*given), platform, by_rows) for f, given in programs), paces
+        )
+        for programs, by_rows in ((own, False), ([plain], True))
     )
     return Beside(first, second)
 

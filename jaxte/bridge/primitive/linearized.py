@@ -236,7 +236,7 @@ class Linearized:
         if missing:
             return None
         made = program(BACKWARD, source.label, given, adjoints, source.policy, source.lasting, source.fdiff)
-        return replace(made, beside=self.saving)
+        return replace(made, beside=self.saving, flow=(wanted, heads))
 
 
 def _tangent_of(tensor: Tensor) -> Placeholder:

@@ -16,7 +16,7 @@ import jax
 
 from jaxte.autodiff.rules.seeds import Adjoint
 from jaxte.bridge.jaxprs import evaluated_jaxpr, traced_for
-from jaxte.bridge.price.programs import Beside, beside_transpose, beside_whole
+from jaxte.bridge.price.programs import Beside, Flow, beside_transpose, beside_whole
 from jaxte.bridge.primitive.lazy import BUILDING, lazy
 from jaxte.bridge.primitive.module import Module, as_list, load, title, with_own_externs
 from jaxte.bridge.primitive.sizes import in_one_form, is_symbolic
@@ -73,6 +73,7 @@ class Program:
         override, fdiff: as in ``te.differentiate``; overrides of tensors of other programs are allowed here.
         transpose: makes the transpose where another program has it already, of ``(wanted, heads)``; None where it has to be derived.
         beside: the forward pass of a backward pass, which XLA compiles together with it.
+        flow: of a backward pass, which inputs and results of the forward pass it is of: what that keeps is no result.
         excluded: positions of results that are residuals with elements that the backward pass may leave out.
     """
 
@@ -87,6 +88,7 @@ class Program:
     fdiff: Callable[..., Any] | None = None
     transpose: Callable[[tuple[int, ...], tuple[int, ...]], Any] | None = None
     beside: Program | None = None
+    flow: Flow = ((), ())
     excluded: frozenset[int] = frozenset()
     _kept: dict[Hashable, Any] = field(default_factory=dict)
 
@@ -134,7 +136,7 @@ class Program:
         run = traced if is_own else emitted
         forward = self.beside
         if forward is not None:
-            of_forward = (forward.as_jaxpr, forward.inputs, forward.with_head)
+            of_forward = (forward.as_jaxpr, forward.inputs, self.flow)
             return beside_transpose(of_forward, (run, self.inputs), self.policy.platform)
         try:
             whole = lower(self.name, self.inputs, self.outputs, from_whole_arrays(self.policy))

@@ -15,12 +15,14 @@ import pytest
 
 import jaxte as te
 from jaxte.bridge.compiled.compile import Graph
-from jaxte.bridge.price.programs import Beside, beside_transpose
+from jaxte.bridge.price.amounts import seconds
+from jaxte.bridge.price.programs import Beside, amounts_of, beside_transpose
 from jaxte.bridge.primitive import program as programs
 from jaxte.bridge.primitive.primitive import linearized
 from jaxte.bridge.primitive.told import told
 from jaxte.lower.code.choice import Choice, Verdict
 from jaxte.lower.code.vocabulary import Program
+from jaxte.lower.cost.paces import CPU_PACES
 from jaxte.lower.cost.platforms import platform_of
 from jaxte.lower.program.plan import lower
 from jaxte.lower.program.remedies import IN_TILES
@@ -106,9 +108,12 @@ def test_stencils_after_stencils_are_ahead_of_their_transposes() -> None:
     back = linearized(Graph("f", (u,), (w,), (0,)).program, (0,))
     found = back.saving, back.backward((0,), (0,))
     assert found[1] is not None
-    prices = beside_transpose((found[0], found[0].inputs, (0,)), (found[1], found[1].inputs), "cpu")
+    prices = beside_transpose((found[0], found[0].inputs, ((0,), (0,))), (found[1], found[1].inputs), "cpu")
     assert prices is not None and prices.is_ahead
-    assert beside_transpose((found[0], found[0].inputs, (0,)), (found[1], found[1].inputs), "gpu") is None
+    assert (
+        beside_transpose((found[0], found[0].inputs, ((0,), (0,))), (found[1], found[1].inputs), "gpu")
+        is None
+    )
 
 
 def dilated(n: int) -> tuple[list[te.Tensor], te.Tensor]:
@@ -375,3 +380,58 @@ def test_a_budget_is_advised_where_it_was_tried_and_helps() -> None:
     assert "max_memory=2**22" in warned(2**24, in_tiles) and tried == [2**22]
     for held, within in ((2**24 + 1, None), (2**24 + 2, lambda budget: program), (2**24 + 3, _no_plan)):
         assert "what would help" not in warned(held, within)
+
+
+# --- estimates of plain JAX
+
+
+def attention(q, k, v):
+    i, m, c = te.reduce_axis((0, 64), "i"), te.reduce_axis((0, 64), "m"), te.reduce_axis((0, 16), "c")
+    scores = te.compute((64, 64), lambda i, j: te.sum(q[i, c] * k[j, c], axis=c), "scores")
+    out = te.compute((64, 16), lambda i, d: te.sum(te.softmax(scores[i, m], axis=m) * v[m, d], axis=m), "out")
+    return te.compute((16,), lambda d: te.sum(te.tanh(out[i, d]), axis=i))
+
+
+def attention_jax(q, k, v):
+    return jnp.sum(jnp.tanh(jax.nn.softmax(q @ k.T, -1) @ v), 0)
+
+
+def layers(x, v, w):
+    c, d = te.reduce_axis((0, 16), "c"), te.reduce_axis((0, 16), "d")
+    h = te.compute((64, 16), lambda i, j: te.tanh(te.sum(x[i, c] * v[j, c], axis=c)), "h")
+    return te.compute((64, 64), lambda i, j: te.exp(te.sum(h[i, d] * w[j, d], axis=d)), "y")
+
+
+def layers_jax(x, v, w):
+    return jnp.exp(jnp.tanh(x @ v[:16].T) @ w.T)
+
+
+def smoothed(x, v, w):
+    """A loop that is handed rows."""
+    return te.recurrence((64, 16), lambda h, t, i: te.tanh(0.5 * h[t - 1, i] + x[t, i] * v[t, i]), init=0.0)
+
+
+def smoothed_jax(x, v, w):
+    def step(h, row):
+        h = jnp.tanh(0.5 * h + row[0] * row[1])
+        return h, h
+
+    return jax.lax.scan(step, jnp.zeros(16), (x, v))[1]
+
+
+@pytest.mark.parametrize(
+    ("own", "other"), [(attention, attention_jax), (layers, layers_jax), (smoothed, smoothed_jax)]
+)
+def test_plain_jax_is_estimated_as_one_pass_of_what_is_differentiated(own: Any, other: Any) -> None:
+    """Of the results alone, not of what is kept beside them; and a loop hands back rows where it is handed rows."""
+    args = [np.ones((64, 16), "float32")] * 3
+    prices = te.explain(te.function(own), *args).prices
+    assert prices is not None
+    count = 2 if own is smoothed else 3
+
+    def both(*args: Any) -> Any:
+        return jax.value_and_grad(lambda *a: other(*a).sum(), tuple(range(count)))(*args)
+
+    alone = seconds(amounts_of(jax.make_jaxpr(both)(*args)), CPU_PACES)
+    assert 0.7 < prices.plain / alone < 1.4
+    assert str(prices) in str(te.explain(te.function(own), *args))
