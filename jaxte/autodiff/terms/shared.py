@@ -22,12 +22,15 @@ from jaxte.algebra.sums import operands, operations, value_nodes
 from jaxte.autodiff.terms.beside import may_be_held
 from jaxte.autodiff.terms.scalar import Contribution
 from jaxte.lang import dtypes
-from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce
+from jaxte.lang.expr import TRUE, Axis, Call, Expr, Read, Reduce, as_expr, call, cast, conjunction, conjuncts
 from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import FAR_FEWER, FUNCTION, MANY_ELEMENTS, MANY_OPERATIONS, PLACES, WORTH_A_TENSOR
+from jaxte.lang.operators import NOT, SELECT
 from jaxte.lang.scalars.times import ALIKE, taking
+from jaxte.lang.text import text
 from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
 from jaxte.sets.intervals import extent_of, known
+from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.piecewise_affine import Neighbour, is_repeated, neighbour
 from jaxte.tensors.bodies.range_checks import reads_inside
 from jaxte.tensors.tensor import Compute
@@ -135,9 +138,28 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
         along = [a for a in axes if among(a, free_axes(body))]
         own = tuple(Axis(a.name, 0, a.hi) for a in along)
         element = substitute(body, dict(zip(along, own, strict=True)))
+        if not reads_inside(own, element) and (guards := _around(node, values, along)):
+            guarded = call(SELECT, conjunction(guards), body, cast(as_expr(0), body.dtype))
+            element = substitute(guarded, dict(zip(along, own, strict=True)))
         if reads_inside(own, element):
             table[node] = Read(shared_part(f"{name}_{len(table)}", own, element), along)
     return [replace(part, value=substitute(part.value, table)) for part in parts] if table else list(parts)
+
+
+def _around(node: Expr, values: Sequence[Expr], along: Sequence[Axis]) -> list[Expr]:
+    """The conditions on positions ``along`` axes that are around ``node`` wherever it stands in ``values``: nothing reads it where they do not hold."""
+    held: dict[Expr, set[Expr]] = {value: set() for value in values}
+    for parent in reversed(postorder(*values)):
+        own = held.get(parent)
+        if own is None or parent is node or not isinstance(parent, Call):
+            continue
+        test = parent.args[0] if parent.op is SELECT else None
+        chosen = (set(), {*conjuncts(test)}, {call(NOT, test)}) if test is not None else ()
+        for n, child in enumerate(parent.args):
+            there = own | chosen[n] if chosen else own
+            held[child] = held[child] & there if child in held else there
+    found = (c for c in held.get(node, ()) if is_decidable(c) and {*free_axes(c)} <= {*along})
+    return sorted(found, key=text)
 
 
 def _of_fewer_points(values: Sequence[Expr], axes: Sequence[Axis]) -> frozenset[Expr]:
