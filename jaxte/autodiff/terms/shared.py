@@ -33,7 +33,7 @@ from jaxte.sets.intervals import extent_of, known
 from jaxte.sets.isl_text import is_decidable
 from jaxte.sets.piecewise_affine import Neighbour, is_repeated, neighbour
 from jaxte.tensors.bodies.range_checks import reads_inside
-from jaxte.tensors.tensor import Compute
+from jaxte.tensors.tensor import Compute, Tensor
 
 Places = tuple[Neighbour, ...]
 
@@ -130,7 +130,10 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
         or any(isinstance(n, Reduce) for n in nodes)
     ):
         return list(parts)
-    table: dict[Expr, Expr] = {}
+    table: dict[Expr, Read] = {}
+    partial: set[Tensor] = (
+        set()
+    )  # those that are zero where conditions exclude them, which nothing is divided by there
     values = [part.value for part in parts]
     points = prod(extent_of(axis.extent) for axis in axes)
     for node in _common(values, mirrored(values) | _of_fewer_points(values, axes), points):
@@ -138,11 +141,15 @@ def with_shared(parts: Sequence[Contribution], axes: Sequence[Axis], name: str) 
         along = [a for a in axes if among(a, free_axes(body))]
         own = tuple(Axis(a.name, 0, a.hi) for a in along)
         element = substitute(body, dict(zip(along, own, strict=True)))
-        if not reads_inside(own, element) and (guards := _around(node, values, along)):
-            guarded = call(SELECT, conjunction(guards), body, cast(as_expr(0), body.dtype))
+        is_partial = any(r.tensor in partial for r in reads_of(element))
+        if is_partial or not reads_inside(own, element):
+            guards = conjunction(_around(node, values, along))
+            guarded = call(SELECT, guards, body, cast(as_expr(0), body.dtype))
             element = substitute(guarded, dict(zip(along, own, strict=True)))
+            is_partial = guards is not TRUE
         if reads_inside(own, element):
             table[node] = Read(shared_part(f"{name}_{len(table)}", own, element), along)
+            partial |= {table[node].tensor} if is_partial else set()
     return [replace(part, value=substitute(part.value, table)) for part in parts] if table else list(parts)
 
 

@@ -81,6 +81,43 @@ def test_values(name: str, rng: np.random.Generator) -> None:
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
 
 
+def _numbers(tensor: te.Tensor) -> dict[te.Tensor, Any]:
+    """Something for each input."""
+    inputs = [t for t in topological_order([tensor]) if not t.inputs]
+    return {t: np.linspace(0, 1, 3 * N, dtype="float32").reshape(3, N) for t in inputs}
+
+
+def _inside(flux: Callable[..., Any]) -> tuple[te.Tensor, te.Tensor]:
+    """The same in the interior, around which the array is as it was."""
+    x = te.placeholder((3, N), name="x")
+    inside = lambda b, i: flux(lambda n: x[b, i + n - 1])  # noqa: E731
+    return x, te.compute(
+        (3, N), lambda b, i: te.select((i >= 1) & (i < N - 2), inside(b, i), x[b, i] ** 3), "f"
+    )
+
+
+@pytest.mark.parametrize("name", ["smoothness", "curvature", "softmax_of_neighbours"])
+def test_what_conditions_keep_inside_is_shared_under_them(name: str, rng: np.random.Generator) -> None:
+    x, y = _inside(CASES[name])
+    (dx,) = te.differentiate(y, [x], te.placeholder(y.shape, name="H"))
+    shared = [t for t in topological_order([dx]) if isinstance(t, Shared)]
+    assert any(" if " in te.formula(t) for t in shared)
+    assert all(np.isfinite(te.interpret(t, _numbers(t))).all() for t in shared), "zero where it is excluded"
+    array, h = (rng.standard_normal((3, N)).astype("float32") for _ in range(2))
+
+    def reference(x: Any) -> Any:
+        inside = CASES[name](lambda n: x[:, n : N - 3 + n])
+        return jnp.concatenate([x[:, :1] ** 3, inside, x[:, N - 2 :] ** 3], axis=1)
+
+    found, expected = (
+        jax.jit(lambda h, a, f=f: jax.vjp(f, a)[1](h)[0])
+        .lower(h, array)
+        .compile(compiler_options=QUICKEST)(h, array)
+        for f in (te.function([x], y), reference)
+    )
+    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
+
+
 def test_what_is_little_is_no_tensor() -> None:
     x = te.placeholder((N,), name="x")
     linear = te.compute((N - 2,), lambda i: x[i] - 2 * x[i + 1] + x[i + 2], "y")
