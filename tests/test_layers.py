@@ -110,6 +110,7 @@ LAYERS = (
     "algebra.product",
     "algebra.idle_conditions",
     "algebra.sums",
+    "algebra.exponential_sums",
     "algebra.known_places",
     "algebra.data",
     "algebra.data_conditions",

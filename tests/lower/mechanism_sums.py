@@ -253,3 +253,30 @@ def joint_moments(x: Tensor, y: Tensor) -> Tensor:
     """Second moments of what two sides make together, for each point of time, weighted by one of them."""
     i, j = summed(i=x.shape[1], j=y.shape[1])
     return te.compute((x.shape[0],), lambda t: te.sum((x[t, i] * y[t, j]) ** 2 * y[t, j], axis=[i, j]), "m")
+
+
+# --- exponentials up to each position
+
+
+def partial_likelihood(x: Tensor, w: Tensor) -> Tensor:
+    """Cox's regression: each event beside all that are still at risk."""
+    k, i, j = summed(k=w.shape[0], i=x.shape[0], j=x.shape[0])
+    eta = te.compute((x.shape[0],), lambda i: te.sum(x[i, k] * w[k], axis=k), "eta")
+    risk = te.compute(eta.shape, lambda i: te.logsumexp(eta[j], axis=j, where=j >= i), "risk")
+    return te.compute((), lambda: te.sum(risk[i] - eta[i], axis=i), "loss")
+
+
+def listwise(s: Tensor) -> Tensor:
+    """Plackett and Luce's likelihood of rankings."""
+    i, j = summed(i=s.shape[1], j=s.shape[1])
+    left = te.compute(s.shape, lambda b, i: te.logsumexp(s[b, j], axis=j, where=j >= i), "left")
+    return te.compute((s.shape[0],), lambda b: te.sum(left[b, i] - s[b, i], axis=i), "loss")
+
+
+def attention_free(k: Tensor, v: Tensor) -> Tensor:
+    """Averages of all so far, by weights that each position has in each feature."""
+    (s,) = summed(s=k.shape[0])
+    total = te.compute(k.shape, lambda t, d: te.logsumexp(k[s, d], axis=s, where=s <= t), "total")
+    return te.compute(
+        k.shape, lambda t, d: te.sum(te.exp(k[s, d] - total[t, d]) * v[s, d], axis=s, where=s <= t), "y"
+    )

@@ -58,6 +58,16 @@ REWRITTEN = (
         ),
     ),
     Mechanism(
+        "exponentials by the largest",
+        "flops",
+        as_named,
+        (
+            Sample(sums.partial_likelihood, ((512, 6), (6,)), 10),
+            Sample(sums.listwise, ((16, 128),), 10),
+            Sample(sums.attention_free, ((256, 24), (256, 24)), 10),
+        ),
+    ),
+    Mechanism(
         "sums over digits",
         "flops",
         as_named,

@@ -18,6 +18,7 @@ from jaxte.lang.scalars.times import taking
 from jaxte.lang.text import definition_text
 from jaxte.lang.walk import all_of, postorder
 from jaxte.lower.apart.digit_sums import with_sums_over_digits
+from jaxte.lower.apart.exponentials import with_sums_of_exponentials
 from jaxte.lower.apart.graph import with_differences_apart
 from jaxte.lower.apart.mirrored import with_mirrored_sums
 from jaxte.lower.body.assignment import Rules, Shared
@@ -93,7 +94,7 @@ def _lowered(
     stands.change(within_loops(order, idents, frozenset(results), policy))
     looped = any(isinstance(t, Recurrent) for t in order)
     shown = order if looped else [stands.changed.get(t, t) for t in order]
-    for step in (with_mirrored_sums, with_sums_over_digits):
+    for step in (with_mirrored_sums, with_sums_over_digits, with_sums_of_exponentials):
         stands.change(step(stands.needed, idents, policy))
     sides = with_differences_apart(stands.needed, idents, policy)
     stands.change(sides.changed)

@@ -13,6 +13,7 @@ from jaxte.lang.errors import LoweringError
 from jaxte.lang.rules import Rule
 from jaxte.lower.apart.differences import APART
 from jaxte.lower.apart.digit_sums import DIGITS
+from jaxte.lower.apart.exponentials import EXPONENTIALS
 from jaxte.lower.apart.mirrored import MIRRORED
 from jaxte.lower.body.candidates import GENERAL
 from jaxte.lower.cost.policy import Policy
@@ -128,6 +129,7 @@ _OTHER_FORMS = {
 }
 _WAYS = {
     MIRRORED: "what flows back from pairs to either point of them is one sum, of weights that are added",
+    EXPONENTIALS: "sums of exponentials up to each position are carried on in units of the largest",
     DIGITS: "sums over positions that meet others digit by digit are sums over one digit after the other",
     BEFORE: "functions at edges that no state decides are computed before a loop, for all its steps",
     LAID_OUT: "tensors made of gathers have the dimensions in which a gather gives them",

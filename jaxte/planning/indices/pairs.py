@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from math import prod
 
+from jaxte.algebra.exponential_sums import exponential_sum
 from jaxte.algebra.sums import weight
 from jaxte.lang import dtypes
 from jaxte.lang.expr import ZERO, Axis, Call, Const, Expr, Read, Reduce, as_expr
-from jaxte.lang.limits import FEW, FUNCTION, MOST_HELD
+from jaxte.lang.limits import FEW, FUNCTION, MOST_HELD, WORTH_MULTIPLYING
 from jaxte.lang.operators import ADD, COMPARISONS, DIVIDE, MULTIPLY, NEGATIVE, SELECT, SUBTRACT
 from jaxte.lang.walk import all_of, free_axes, postorder, reads_data, reads_of, substitute
 from jaxte.planning.asked import intermediates
@@ -43,10 +44,16 @@ def with_pairs(tensor: Compute) -> Expr:
     if not dtypes.is_float(body.dtype):
         return body
     if isinstance(body, Reduce) and body.is_sum:
-        table = _summed(tensor, body)
+        table = {} if _is_one_pass(tensor, body) else _summed(tensor, body)
     else:
         table = {} if body.reduces or type(tensor) is not Compute else _of_each(tensor)
     return substitute(body, table) if table else body
+
+
+def _is_one_pass(tensor: Compute, body: Reduce) -> bool:
+    """Whether ``body`` is carried on from position to position, so that no pair is met."""
+    points = prod(map(extent, (*tensor.axes, *body.axes)))
+    return points >= WORTH_MULTIPLYING and exponential_sum(body, tensor.axes) is not None
 
 
 def _summed(tensor: Compute, body: Reduce) -> dict[Expr, Expr]:
