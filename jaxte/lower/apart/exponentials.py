@@ -43,15 +43,15 @@ class _Carried:
     """What is carried on for a sum.
 
     Attributes:
-        axes: those of the definition that the sum depends on.
         largest: the largest exponent.
         scaled: the sum in units of its exponential.
+        axes: those of the definition that each of the two depends on.
     """
 
     found: ExponentialSum
-    axes: tuple[Axis, ...]
     largest: Reduce
     scaled: Reduce
+    axes: tuple[tuple[Axis, ...], tuple[Axis, ...]]
 
 
 def with_sums_of_exponentials(order: Sequence[Tensor], given: Members[Tensor], policy: Policy) -> Changed:
@@ -86,8 +86,8 @@ def with_sums_of_exponentials(order: Sequence[Tensor], given: Members[Tensor], p
 
 def _renewed(own: _Carried, owner: Compute, parts: Parts) -> Expr:
     """What stands for the sum, by two tensors that are part of ``owner``."""
-    m = parts.element(owner, "largest", own.axes, own.largest)
-    z = parts.element(owner, "scaled", own.axes, own.scaled)
+    m = parts.element(owner, "largest", own.axes[0], own.largest)
+    z = parts.element(owner, "scaled", own.axes[1], own.scaled)
     # of no exponent there is nothing, whatever is added to it
     dtype = own.scaled.dtype
     total = call(SELECT, call(EQUAL, m, Const(-inf, dtype)), m, m + cast(own.found.held, dtype))
@@ -110,12 +110,10 @@ def _carried(node: Reduce, found: ExponentialSum, axes: Sequence[Axis]) -> _Carr
         substitute(e, {own: s}) for e in (found.moving, found.weight, conjunction(found.guards))
     )
     values = [cast(moving, node.dtype), cast(weight, node.dtype)]
-    return _Carried(
-        found,
-        tuple(a for a in axes if any(depends_on(e, [a]) for e in (*values, where))),
-        Reduce(builtin_reducer("max", node.dtype), values[:1], (s,), where),
-        Reduce(_joined(node.dtype), values, (s,), where, 1),
-    )
+    largest = Reduce(builtin_reducer("max", node.dtype), values[:1], (s,), where)
+    scaled = Reduce(_joined(node.dtype), values, (s,), where, 1)
+    over, of_all = (tuple(a for a in axes if depends_on(e, [a])) for e in (largest, scaled))
+    return _Carried(found, largest, scaled, (over, of_all))
 
 
 @cache
@@ -126,12 +124,12 @@ def _axis(lo: Expr, hi: Expr) -> Axis:
 
 def _is_faster(node: Reduce, found: _Carried, axes: Sequence[Axis], policy: Policy) -> bool:
     """Whether a pass over each row takes less than the exponential of each pair."""
-    spec = recognise_scan(found.axes, found.scaled)
+    spec = recognise_scan(found.axes[1], found.scaled)
     if isinstance(spec, Refusal):
         return False
     used = [a for a in axes if depends_on(node, [a])]
     pairs = Work(transcendental=points([*used, *node.axes]))
-    joined = Work(transcendental=2 * points(found.axes) + points(used))
+    joined = Work(transcendental=2 * points(found.axes[1]) + points(used))
     passes = min(
         scan_work(spec, form, policy.facts).seconds(policy.rates) for form in (ASSOCIATIVE, SEQUENTIAL)
     )

@@ -153,6 +153,16 @@ def test_masks_and_other_axes(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.usefixtures("x64")
+def test_weights_of_more_axes_than_exponents_and_second_derivatives(rng: np.random.Generator) -> None:
+    """Of several sums with one exponent, the largest of them is one tensor."""
+    x, h = rng.standard_normal((2, N)), rng.standard_normal((2, N))
+    run = te.function(_rows(BOUNDS["left"]))
+    plain = lambda x: jax.lax.cumlogsumexp(x, 1, reverse=True)  # noqa: E731
+    found, expected = (jax.hessian(lambda x, f=f: jnp.sum(jnp.sin(f(x)) * h))(x) for f in (run, plain))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
 def test_no_pair_is_met(rng: np.random.Generator) -> None:
     x = rng.standard_normal((8, 2048)).astype("float32")
     run = te.function(_rows(BOUNDS["left"]))
