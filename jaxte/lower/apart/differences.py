@@ -169,16 +169,22 @@ class Parts:
 
     def element(self, owner: Compute, name: str, axes: Sequence[Axis], body: Expr) -> Expr:
         """The element at ``axes`` of a tensor with ``body``, a part of ``owner``."""
+        own, inside = self._inside(axes, body)
+        if inside not in self._made:
+            self._made[inside] = PartialSum(f"{owner.name}_{name}", own, inside).as_part_of(owner.part_of)
+        return Read(self._made[inside], [a - a.lo for a in axes])
+
+    def exists(self, tensor: Compute, body: Expr) -> None:
+        """``tensor``, whose element is ``body``, is taken where another one would be made."""
+        self._made.setdefault(self._inside(tensor.axes, body)[1], tensor)
+
+    def _inside(self, axes: Sequence[Axis], body: Expr) -> tuple[list[Axis], Expr]:
+        """``body`` over axes that are the same for all tensors, and these."""
         own: dict[Axis, Axis] = {}
         for a in axes:  # two of one name are two
             alike = sum(b.name == a.name for b in own)
             own[a] = self._axes.setdefault((a.name, a.extent, alike), Axis(a.name, 0, a.extent))
-        inside = substitute(body, {a: b + a.lo for a, b in own.items()})
-        if inside not in self._made:
-            self._made[inside] = PartialSum(f"{owner.name}_{name}", list(own.values()), inside).as_part_of(
-                owner.part_of
-            )
-        return Read(self._made[inside], [a - a.lo for a in axes])
+        return list(own.values()), substitute(body, {a: b + a.lo for a, b in own.items()})
 
 
 def apart(found: Difference, owner: Compute, parts: Parts) -> Expr | None:

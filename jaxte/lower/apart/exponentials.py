@@ -69,6 +69,9 @@ def with_sums_of_exponentials(order: Sequence[Tensor], given: Members[Tensor], p
     if not met:
         return {}
     parts = Parts()
+    for tensor in own:  # a logsumexp has taken the largest already
+        if isinstance(tensor, Compute) and isinstance(largest := tensor.body, Reduce) and largest.is_extremum:
+            parts.exists(tensor, _over_one_axis(largest))
 
     def body(tensor: Compute, known: Changed) -> Expr:
         if tensor not in met:
@@ -104,16 +107,22 @@ def _sums(axes: Sequence[Axis], body: Expr, policy: Policy) -> dict[Expr, _Carri
 
 
 def _carried(node: Reduce, found: ExponentialSum, axes: Sequence[Axis]) -> _Carried:
-    (own,) = node.axes
-    s = _axis(own.lo, own.hi)
-    moving, weight, where = (
-        substitute(e, {own: s}) for e in (found.moving, found.weight, conjunction(found.guards))
-    )
-    values = [cast(moving, node.dtype), cast(weight, node.dtype)]
-    largest = Reduce(builtin_reducer("max", node.dtype), values[:1], (s,), where)
-    scaled = Reduce(_joined(node.dtype), values, (s,), where, 1)
+    values = [cast(found.moving, node.dtype), cast(found.weight, node.dtype)]
+    where = conjunction(found.guards)
+    largest = _over_one_axis(Reduce(builtin_reducer("max", node.dtype), values[:1], node.axes, where))
+    scaled = _over_one_axis(Reduce(_joined(node.dtype), values, node.axes, where, 1))
     over, of_all = (tuple(a for a in axes if depends_on(e, [a])) for e in (largest, scaled))
     return _Carried(found, largest, scaled, (over, of_all))
+
+
+def _over_one_axis(node: Reduce) -> Reduce:
+    """``node`` over the axis that all reductions over its range are over here."""
+    if len(node.axes) != 1:
+        return node
+    (own,) = node.axes
+    s = _axis(own.lo, own.hi)
+    exprs = [substitute(e, {own: s}) for e in node.exprs]
+    return node.changed(exprs=exprs, axes=(s,), where=substitute(node.where, {own: s}))
 
 
 @cache
