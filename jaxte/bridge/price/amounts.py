@@ -89,9 +89,17 @@ def of_loop(loop: Loop) -> Amounts:
 def _kind(own: Operation, tested: bool) -> str:
     if own.name in operations.REDUCTIONS:
         rank = len(own.inputs[0].shape)
+        if own.name in operations.PLACES and not _stays_in_registers(own):
+            return "place"
         return "row" if rank and rank - 1 in own.params.get("axes", ()) else "column"
     kind = _function(own)
     return "tested" if tested and kind == "cheap" else kind
+
+
+def _stays_in_registers(own: Operation) -> bool:
+    """Whether the places that are asked for are among so few elements side by side that XLA writes these out."""
+    (axis,), shape = own.params["axes"], own.inputs[0].shape
+    return axis == len(shape) - 1 and shape[axis] <= SIZES.places
 
 
 def _function(own: Operation) -> str:

@@ -15,7 +15,6 @@ from heapq import heappop, heappush
 
 from jaxte.bridge.price.operations import (
     BY_ROUTINE,
-    DEAR,
     FUSED,
     JOINS,
     REDUCTIONS,
@@ -23,6 +22,7 @@ from jaxte.bridge.price.operations import (
     UPDATE,
     Array,
     Operation,
+    is_dear,
     joined_along,
 )
 from jaxte.bridge.price.parts import Places, computed, read_at
@@ -168,7 +168,7 @@ def _is_taken(own: Operation, loop: Loop, places: Places, written: int, others: 
         return False
     if others and loop.is_routine:
         return False
-    if own.name in DEAR and (others or sum(places.values()) > 1.01 * written * own.made.size):
+    if is_dear(own) and (others or sum(places.values()) > 1.01 * written * own.made.size):
         return False
     return not (others and once)
 

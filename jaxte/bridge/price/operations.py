@@ -34,7 +34,10 @@ POWERS = frozenset(
     ]
 )  # fmt: skip
 FOR_EACH = CHEAP | FREE | DIVISIONS | EXPONENTIALS | POWERS
-DEAR = DIVISIONS | EXPONENTIALS | POWERS  # which XLA does not compute twice
+# which XLA copies into each loop that reads them, though they take longest; of a complex exponential it does so with both of its sines
+COPIED = frozenset(["sin", "cos", "tan", "rem"])
+DEAR = (DIVISIONS | EXPONENTIALS | POWERS) - COPIED  # which XLA does not compute twice
+PLACES = frozenset(["argmax", "argmin"])
 REDUCTIONS = frozenset(
     ["reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "argmax", "argmin"]
 )
@@ -82,7 +85,8 @@ BRANCHES = JOINS | {"pad", "gather"}
 FUSED = FOR_EACH | REDUCTIONS | MOVES
 
 APART = "apart"  # a call that XLA enters no loop across
-SAME = frozenset(["optimization_barrier", "pvary"])  # on the CPU, barriers are gone before loops are fused
+# on the CPU, barriers are gone before loops are fused; within a program, arrays are where they are put
+SAME = frozenset(["optimization_barrier", "pvary", "device_put"])
 
 
 @dataclass(eq=False)
@@ -148,6 +152,11 @@ class Operation:
             if not (array.is_number if array.maker is None else array.maker.is_known):
                 self.is_known = False
         self.is_known = self.is_known and positions
+
+
+def is_dear(own: Operation) -> bool:
+    """Whether XLA computes ``own`` once, however many loops read it."""
+    return own.name in DEAR and not (own.name == "exp" and own.made.is_complex)
 
 
 def joined_along(own: Operation) -> int:

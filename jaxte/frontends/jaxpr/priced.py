@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -15,12 +15,11 @@ from jaxte.bridge.price.amounts import Amounts, seconds
 from jaxte.bridge.price.programs import amounts_of, once, with_gradient
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Slot, Step, needed, slot_of
 from jaxte.frontends.jaxpr.equations.table import RULES
-from jaxte.frontends.jaxpr.gains.convolutions import runs_well_in_loops
-from jaxte.frontends.jaxpr.gains.gains import MOVES, keeps, reads_small_table
+from jaxte.frontends.jaxpr.gains.gains import MOVES, reads_small_table
 from jaxte.frontends.jaxpr.gains.sums import elements
 from jaxte.frontends.jaxpr.gains.worth import levels
 from jaxte.frontends.jaxpr.plan.items import Plan, Priced
-from jaxte.frontends.jaxpr.plan.moving import Wanted, moving
+from jaxte.frontends.jaxpr.plan.moving import Wanted
 from jaxte.frontends.jaxpr.plan.plan import Planner, Read, steps_of
 from jaxte.frontends.jaxpr.plan.regions import ASKED_FOR, GAINING, Choice, Equation
 from jaxte.frontends.jaxpr.run import evaluate
@@ -39,7 +38,7 @@ _ONCE = ("exponential", "power")
 # which a region has no part of, and every program has
 _AT_DATA = ("gathered", "scattered", "scattered_row", "sort")
 # which stay in every program, and have a price
-_WITHOUT_RULE = ("fft", "sort")
+_WITHOUT_RULE = ("fft", "sort", "device_put")
 _LOOP = "scan"
 _PRODUCTS = ("dot_general", "conv_general_dilated")
 _CERTAIN = 512  # ways along which an element is read, three stencils of eight reads: of 344 functions the price took no such chain back
@@ -201,23 +200,12 @@ def _steps_within(loop: Step, policy: Policy) -> int | None:
     """
     body, paces = loop.eqn.params["jaxpr"], policy.facts.paces
     known = {n: slot.known for n, slot in enumerate(loop.inputs[: scan_counts(loop.eqn.params)[0]])}
-    read = slots, found = steps_of(body, {n: value for n, value in known.items() if value is not None})
-    given = frozenset(n for n, slot in enumerate(loop.inputs) if slot.known is None)
-    moves = {slots[v] for v in moving(body.jaxpr, given) or () if v in slots}
-    if any(_is_done_well(step, moves) for _, steps in found for step in steps):
-        return None
+    read = steps_of(body, {n: value for n, value in known.items() if value is not None})
     if loop.eqn.effects or paces is None or loop.has_symbols:
         return None
     if seconds(amounts_of(body, policy.platform), paces) < policy.facts.asked.each:
         return None
     return _known_steps(body, read, policy)
-
-
-def _is_done_well(step: Step, moves: Set[Slot]) -> bool:
-    """Whether a step of a loop is a product, for which loops have rules of their own, or a convolution whose kernel is the same in all turns."""
-    return (step.name == "dot_general" and bool(keeps(step))) or (
-        runs_well_in_loops(step) and step.inputs[1] not in moves
-    )
 
 
 def _has_price(step: Step) -> bool:

@@ -16,6 +16,7 @@ class Paces:
         division, exponential, power: elements of these functions.
         complex: elements of products, sums and quotients of complex numbers.
         row, column: elements of arrays reduced in loops along the last axis, and along others.
+        place: elements among which a loop finds the place of the least or largest one, one by one.
         summed: terms of a sum that the loop which adds them up computes, one after the other.
         reduced, wide, run: elements reduced by a routine, and those in runs that are longer than the cache; and the runs themselves.
         branch: elements of pads and concatenations.
@@ -41,6 +42,7 @@ class Paces:
     complex: float
     row: float
     column: float
+    place: float
     summed: float
     reduced: float
     wide: float
@@ -110,6 +112,7 @@ class Sizes:
         written: copies of an operation in the text of one loop, of more of which it is an array.
         called: operations of a function, up to which it is written into its callers.
         reduced: elements, of more of which floats are reduced by a routine.
+        places: elements in a row, up to which the place of the least or largest is found in registers.
         wide: elements that are kept side by side, of more of which a reduction does not stay in the cache.
         loop: multiplications of one of many matrix products, up to which they are a loop.
         inner, product: numbers that are added in each element of one of many, and its multiplications, below which each takes a call of its own.
@@ -119,6 +122,7 @@ class Sizes:
     written: int
     called: int
     reduced: int
+    places: int
     wide: int
     loop: int
     inner: int
@@ -126,7 +130,9 @@ class Sizes:
     features: int
 
 
-SIZES = Sizes(written=15, called=8, reduced=4096, wide=1 << 14, loop=32, inner=8, product=512, features=4)
+SIZES = Sizes(
+    written=15, called=8, reduced=4096, places=16, wide=1 << 14, loop=32, inner=8, product=512, features=4
+)
 
 CPU_PACES = Paces(
     moved=4e10,
@@ -139,6 +145,7 @@ CPU_PACES = Paces(
     complex=5e9,
     row=3e9,
     column=5e9,
+    place=2.2e8,
     summed=8e8,
     reduced=3.5e9,
     wide=1.4e8,

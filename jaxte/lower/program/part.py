@@ -31,6 +31,7 @@ from jaxte.lower.program.across.barriers import (
     read_by_one,
     with_calls,
     with_functions_apart,
+    with_numbers_first,
     without_barrier,
 )
 from jaxte.lower.program.across.halos import with_rolls_chosen
@@ -170,7 +171,7 @@ class Part:
             lines = with_sources(lines, lambda source: with_ends_chosen(with_repeats_as_windows(source)))
         if self._by_call and self._again:
             keep_functions(self.statements, lines)
-            lines = with_functions_apart(lines)
+            lines = with_functions_apart(with_numbers_first(self.statements, lines))
         if self._policy.facts.copies_reduced_slices and not self._tile_of:
             arrays = {self.idents[t] for t in self._whole.results if t in self.idents}
             lines = with_arrays_of_slices(self.statements, lines, arrays)

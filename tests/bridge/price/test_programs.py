@@ -55,6 +55,30 @@ def test_what_is_dear_is_an_array_where_several_loops_read_it() -> None:
     assert found["exponential"] == N * N and found["start"] == 3
 
 
+@pytest.mark.parametrize(
+    "f", [jnp.sin, jnp.cos, jnp.tan, lambda u: jnp.exp(1j * u), lambda u: jnp.sin(u + 1j)]
+)
+def test_sines_are_copied_into_each_loop(f: Callable[..., Any]) -> None:
+    """Though they take longest: XLA counts them as cheap, those of a complex exponential included."""
+    assert amounts(lambda u: (f(u)[1:] + 1, f(u)[:-1] + 1))["power"] == 2 * (N - 1) * N
+    assert (
+        str(jax.jit(lambda u: (f(u)[1:] + 1, f(u)[:-1] + 1)).lower(U).compile().as_text()).count("fused_")
+        >= 2
+    )
+
+
+def test_places_are_found_one_by_one() -> None:
+    rows = jax.ShapeDtypeStruct((N, 16), "float32")
+    assert amounts(lambda u: jnp.argmin(u, 1))["place"] == N * N
+    assert amounts(lambda u: jnp.argmax(u, 0), rows)["place"] == N * 16
+    assert "place" not in amounts(lambda u: jnp.argmin(u, 1), rows)
+    assert "place" not in amounts(lambda u: jnp.min(u, 1))
+
+
+def test_what_is_put_on_a_device_costs_nothing() -> None:
+    assert amounts(lambda u: jax.device_put(u) + 1) == amounts(lambda u: u + 1)
+
+
 def test_a_square_by_a_power_is_a_product_and_so_is_its_slope() -> None:
     for power, dear in ((2.0, 0), (3.0, 0), (1.5, 2 * N * N)):
         assert amounts(jax.value_and_grad(lambda u, p=power: jnp.sum(u**p))).get("power", 0.0) == dear

@@ -69,20 +69,6 @@ def _has_channels_last(step: Step) -> bool:
     return len(numbers.lhs_spec) == 4 and numbers.lhs_spec[1] == numbers.out_spec[1] == 3
 
 
-def runs_well_in_loops(step: Step) -> bool:
-    """Whether ``step`` is a convolution that only looks slow: of two dimensions, from one feature to one or in groups of several. Outside of a
-    loop XLA takes all cores for it, which takes 20 times as long.
-    """
-    if step.name != "conv_general_dilated" or step.is_known:
-        return False
-    p = step.eqn.params
-    sizes = _sizes(step)
-    plain = all(d == 1 for d in (*p["lhs_dilation"], *p["window_strides"]))
-    alone = p["feature_group_count"] == sizes.features_in == sizes.features_out == 1
-    grouped = p["feature_group_count"] > 1 and sizes.features_in > 1
-    return plain and len(p["window_strides"]) == 2 and (alone or grouped)
-
-
 def gain_of_patches(step: Step, facts: Platform) -> str:
     """What a convolution gains whose windows do not overlap, as the embedding of patches and one of single points; empty where nothing."""
     if step.name != "conv_general_dilated" or not _is_apart(step):

@@ -12,7 +12,7 @@ from jax.extend.core import Literal
 from jaxte.bridge.jaxprs import GROUPS
 from jaxte.frontends.jaxpr.equations.steps import OWN_DERIVATIVES, Step, has_symbols, returns_operand
 from jaxte.frontends.jaxpr.equations.table import RULES
-from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches, runs_well_in_loops
+from jaxte.frontends.jaxpr.gains.convolutions import gain_of_patches
 from jaxte.frontends.jaxpr.gains.gains import (
     MOVES,
     gain_of,
@@ -105,8 +105,6 @@ def equations(
             source.readers.append(entry)
     for entry in found:
         entry.become(*_fate(entry, choice is Choice.EVERYTHING, facts))
-        if looped and choice is Choice.ESTIMATED and any(map(runs_well_in_loops, entry.steps)):
-            entry.become(Fate.KEPT, "a convolution in a loop, which XLA does there on one core, with vectors")
         if entry.index in left and entry.fate is not Fate.KNOWN:
             entry.become(Fate.KEPT, "slower raised, as measured")
     if choice is Choice.ESTIMATED and not looped and all(e.fate is not Fate.GAINS for e in found):

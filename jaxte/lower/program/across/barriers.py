@@ -12,10 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from jaxte.lang import dtypes
-from jaxte.lang.expr import Axis
-from jaxte.lang.operators import COMPARISONS
+from jaxte.lang.expr import Axis, Call
+from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lang.walk import reads_of
+from jaxte.lang.scalars.times import times_of
+from jaxte.lang.walk import all_of, reads_of
 from jaxte.lower.arrays.data import DynamicUpdate, Updated
 from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number
 from jaxte.lower.arrays.loops import Joined, MapOver, Sums
@@ -23,8 +24,12 @@ from jaxte.lower.arrays.node import Node, nodes_below, replaced
 from jaxte.lower.arrays.products import Combined, Convolution, Cumulative, Einsum, ReduceWindow
 from jaxte.lower.arrays.views import NEW, Index, Pad, Repeat, Reshape, Tile, Transpose, View
 from jaxte.lower.code.vocabulary import AnyStatement, Statement, with_sources
+from jaxte.lower.rules.pieces import pieces_of
+from jaxte.lower.views.scope import Scope
+from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
+_BRANCHES = 8  # times of exp, from which on LLVM leaves a function in a loop, though its argument is a number
 _BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)
 
 
@@ -89,7 +94,10 @@ def with_calls(statements: Sequence[AnyStatement]) -> list[AnyStatement]:
 
 
 def read_by_one(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozenset[Tensor]:
-    """The tensors among those computed in ``order`` that one other reads, at its own axes only, and no caller."""
+    """The tensors among those computed in ``order`` that one other reads, at its own axes only, and no caller.
+
+    A part of a stack is none of them: the loop of the stack asks each element which part it is in anyway.
+    """
     times: Counter[Tensor] = Counter(returned)
     moved: set[Tensor] = set()
     for reader in order:
@@ -98,7 +106,18 @@ def read_by_one(order: Iterable[Tensor], returned: frozenset[Tensor]) -> frozens
             moved |= {
                 r.tensor for r in reads_of(reader.body) if not all(isinstance(i, Axis) for i in r.indices)
             }
+            moved |= _stacked(reader)
     return frozenset(t for t, n in times.items() if n == 1 and t not in moved and t not in returned)
+
+
+def _stacked(reader: Compute) -> set[Tensor]:
+    """What ``reader`` reads at one position of an axis alone, beside what it reads at the others."""
+    found: set[Tensor] = set()
+    for node in all_of(Call, reader.body):
+        parts = pieces_of(node, Scope(reader.axes)) if node.op is SELECT else None
+        if parts is not None and all(known(box.count) == 1 for box, _ in parts):
+            found |= {read.tensor for _, part in parts for read in reads_of(part)}
+    return found
 
 
 def put_together(statement: AnyStatement) -> AnyStatement:
@@ -119,6 +138,54 @@ def keep_functions(statements: list[AnyStatement], lines: Sequence[AnyStatement]
     for n, own in enumerate(statements) if read else ():
         if isinstance(own, Statement) and own.target in read and _is_function(_parts(own, statements[:n])):
             statements[n] = behind_barrier(own, by_call=True)
+
+
+def with_numbers_first(statements: list[AnyStatement], lines: Sequence[AnyStatement]) -> list[AnyStatement]:
+    """``lines`` with functions of numbers computed before the loops that read them, and so those of ``statements`` that they read.
+
+    XLA writes a sine of the time into the loop of the field it is added to. LLVM takes it out again unless the function branches, as those do which take much longer than ``exp``.
+    """
+    arrays = [
+        own for own in lines if isinstance(own, Statement) and not own.source.is_tuple and own.source.shape
+    ]
+    read = {n.identifier for own in arrays for n in nodes_below(own.source) if isinstance(n, Name)}
+    for n, own in enumerate(statements) if read else ():
+        if isinstance(own, Statement) and own.target in read and _is_number_by_branches(own.source):
+            statements[n] = replace(own, source=Kept(own.source, "first"))
+    tables = {id(own): {n: Kept(n, "first") for n in _outermost_numbers(own.source)} for own in arrays}
+    return [
+        replace(own, source=replaced(own.source, tables[id(own)]))
+        if isinstance(own, Statement) and tables.get(id(own))
+        else own
+        for own in lines
+    ]
+
+
+def _outermost_numbers(source: Node) -> list[Node]:
+    """The numbers in ``source`` that functions make which branch; of those within each other the outermost."""
+    found: list[Node] = []
+    stack, seen = [source], {source}
+    while stack:
+        node = stack.pop()
+        if isinstance(node, Apply) and _is_number_by_branches(node):
+            found.append(node)
+            continue
+        if isinstance(node, Kept):
+            continue
+        new = [n for n in node.operands if n not in seen]
+        seen.update(new)
+        stack += new
+    return found
+
+
+def _is_number_by_branches(source: Node) -> bool:
+    """Whether ``source`` is a number that is not known, made by a function that branches."""
+    if source.is_tuple or source.shape or isinstance(source, Kept):
+        return False
+    below = nodes_below(source)
+    return any(isinstance(n, Name) for n in below) and any(
+        _is_expensive(n) and times_of(n.op.name) >= _BRANCHES for n in below if isinstance(n, Apply)
+    )
 
 
 def with_functions_apart(statements: Sequence[AnyStatement]) -> list[AnyStatement]:

@@ -18,7 +18,7 @@ X, C = te.placeholder((512, 384), name="X"), te.placeholder((), name="C")
 P = te.placeholder((3,), name="P")
 
 
-def diffused(u: te.Tensor, c: Any = 0.1) -> te.Tensor:
+def diffused(u: te.Tensor, c: Any = 0.1, name: str = "Y") -> te.Tensor:
     n, m = u.shape
 
     def element(i: Any, j: Any) -> Any:
@@ -26,7 +26,7 @@ def diffused(u: te.Tensor, c: Any = 0.1) -> te.Tensor:
         columns = te.select(j > 0, u[i, j - 1], 0.0) + te.select(j < m - 1, u[i, j + 1], 0.0)
         return u[i, j] + c * (rows + columns - 4 * u[i, j])
 
-    return te.compute((n, m), element, "Y")
+    return te.compute((n, m), element, name)
 
 
 def of_signs() -> te.Tensor:
@@ -129,6 +129,20 @@ def test_pieces_are_put_together_before_a_loop_reads_them() -> None:
     shifted = te.compute((511, 384), lambda i, j: te.exp(Y[i, j]) - Y[i + 1, j], "Z")
     statements = [s for s in program_of(shifted).statements if s.target == "Y"]
     assert type(statements[-1].source).__name__ == "Updated"
+
+
+def test_parts_of_a_stack_stay_in_pieces() -> None:
+    """The loop of the stack asks each element which part it is in anyway; a row that is read for all others is no part."""
+    A, B = (diffused(X, c, name) for c, name in ((0.1, "A"), (0.2, "B")))
+    stacked = te.compute((2, 512, 384), lambda n, i, j: 0.5 * te.select(n < 1, A[i, j], B[i, j]), "Z")
+    assert _sources(stacked, "A", "B") == ["Updated", "Updated"]
+    repeated = te.compute((8, 512, 384), lambda n, i, j: te.select(n < 4, A[i, j], B[i, j]), "Z")
+    assert _sources(repeated, "A", "B") == ["Kept", "Kept"]
+
+
+def _sources(tensor: te.Tensor, *names: str) -> list[str]:
+    last = {s.target: s for s in program_of(tensor).statements}
+    return [type(last[name].source).__name__ for name in names]
 
 
 def test_they_hold_the_same_values(rng: np.random.Generator) -> None:
