@@ -108,10 +108,6 @@ def one_feature(u: Any) -> Any:
     return lax.conv_general_dilated(jnp.pad(u, 1, mode="wrap")[None, None], k, (1, 1), "VALID")[0, 0]
 
 
-def scanned(u: Any) -> Any:
-    return lax.scan(lambda u, _: (u + 0.1 * one_feature(u), None), u, length=4)[0]
-
-
 SMALL, LARGE = (64, 3), (1024, 3)
 RAISED: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "pairs that are read twice": (forces, SMALL),
@@ -153,7 +149,6 @@ KEPT: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "differences beside functions of all else": (walk, (256, 256)),
     "saturated differences along one axis": (lambda u: saturated(u[1:] - u[:-1]), (256, 256)),
     "rolls by known shifts, one after the other": (lambda u: jnp.tanh(vmapped_roll(u)), (64, 64)),
-    "a convolution of one feature in a loop": (scanned, (64, 64)),
     "most of a product": (lambda u: (u @ u.T)[8:], (64, 64)),
     "a product with a known matrix of many numbers": (lambda x: np.tri(64) @ x, (64, 64)),
 }

@@ -182,7 +182,10 @@ def _joined(listed: Sequence[Equation], choice: Choice, looped: bool) -> list[li
     """Regions of equations that gain and the neutral ones around them."""
     while True:
         chosen = _around(listed)
-        groups = _connected(listed, chosen, _stages(listed, chosen))
+        stages = _stages(listed, chosen)
+        groups = _connected(listed, chosen, stages)
+        if _put_off(groups, stages):
+            groups = _connected(listed, chosen, stages)
         if choice is Choice.EVERYTHING:
             return groups
         hanging = [e for group in groups for e in _hanging_reductions(group)]
@@ -248,6 +251,22 @@ def _stages(listed: Sequence[Equation], chosen: set[int]) -> dict[int, int]:
             default=0 if own else 1,
         )
     return stages
+
+
+def _put_off(groups: Sequence[Sequence[Equation]], stages: dict[int, int]) -> bool:
+    """Whether a group that equations of one later stage alone read was put off to that stage, in which it is a part of what reads it.
+
+    Powers of a decay are no region of their own because the input of the scan that they are for is a product, which stays.
+    """
+    found = False
+    raised = {stages[e.index] for group in groups for e in group}
+    for group in reversed(groups):
+        members = {e.index for e in group}
+        later = {stages[r.index] for e in group for r in e.readers if r.index not in members}
+        if len(later) == 1 and later <= raised:
+            found = True
+            stages.update(dict.fromkeys(members, *later))
+    return found
 
 
 def _connected(listed: Sequence[Equation], chosen: set[int], stages: dict[int, int]) -> list[list[Equation]]:

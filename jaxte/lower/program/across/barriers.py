@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call
+from jaxte.lang.limits import AGAIN
 from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.scalars.table import TABLE
 from jaxte.lang.scalars.times import times_of
@@ -29,7 +30,6 @@ from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import known
 from jaxte.tensors.tensor import Compute, Tensor
 
-_BRANCHES = 8  # times of exp, from which on LLVM leaves a function in a loop, though its argument is a number
 _BY_THEMSELVES = (Combined, Convolution, DynamicUpdate, Einsum, Kept, MapOver, ReduceWindow, Sums, Updated)
 
 
@@ -184,7 +184,7 @@ def _is_number_by_branches(source: Node) -> bool:
         return False
     below = nodes_below(source)
     return any(isinstance(n, Name) for n in below) and any(
-        _is_expensive(n) and times_of(n.op.name) >= _BRANCHES for n in below if isinstance(n, Apply)
+        _is_expensive(n) and times_of(n.op.name) >= AGAIN for n in below if isinstance(n, Apply)
     )
 
 
