@@ -184,10 +184,10 @@ def _joined(listed: Sequence[Equation], choice: Choice, looped: bool) -> list[li
         chosen = _around(listed)
         stages = _stages(listed, chosen)
         groups = _connected(listed, chosen, stages)
-        if _put_off(groups, stages):
-            groups = _connected(listed, chosen, stages)
         if choice is Choice.EVERYTHING:
             return groups
+        if _put_off(groups, stages):
+            groups = _connected(listed, chosen, stages)
         hanging = [e for group in groups for e in _hanging_reductions(group)]
         if not hanging:
             break
@@ -254,7 +254,7 @@ def _stages(listed: Sequence[Equation], chosen: set[int]) -> dict[int, int]:
 
 
 def _put_off(groups: Sequence[Sequence[Equation]], stages: dict[int, int]) -> bool:
-    """Whether a group that equations of one later stage alone read was put off to that stage, in which it is a part of what reads it.
+    """Whether a group with something that gains, which equations of one later stage alone read, was put off to that stage, in which it is a part of what reads it.
 
     Powers of a decay are no region of their own because the input of the scan that they are for is a product, which stays.
     """
@@ -263,7 +263,7 @@ def _put_off(groups: Sequence[Sequence[Equation]], stages: dict[int, int]) -> bo
     for group in reversed(groups):
         members = {e.index for e in group}
         later = {stages[r.index] for e in group for r in e.readers if r.index not in members}
-        if len(later) == 1 and later <= raised:
+        if len(later) == 1 and later <= raised and any(e.fate is Fate.GAINS for e in group):
             found = True
             stages.update(dict.fromkeys(members, *later))
     return found
