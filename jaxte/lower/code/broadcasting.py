@@ -25,6 +25,7 @@ from jaxte.lower.arrays.views import (
     Reshape,
     Spread,
     Step,
+    Transpose,
     View,
 )
 from jaxte.lower.code.vocabulary import Value
@@ -32,13 +33,15 @@ from jaxte.sets.intervals import known
 
 
 def apply_steps(array: Node, steps: Sequence[Step], dtype: str = "") -> Node:
-    """``steps``, one after the other, on ``array``; of reshapes in a row the last one.
+    """``steps``, one after the other, on ``array``; of reshapes in a row the last one, of transpositions one.
 
     With the ``dtype`` of the array, a slice with zeros around it is one pad, which is negative where elements are cut off.
     """
     for step in steps:
         if isinstance(step, Reshape) and isinstance(array, View) and isinstance(array.step, Reshape):
             array = array.array
+        if isinstance(step, Transpose) and isinstance(array, View) and isinstance(array.step, Transpose):
+            step, array = Transpose(tuple(array.step.order[n] for n in step.order)), array.array
         shifted = _shifted(array, step, dtype) if dtype and isinstance(step, Pad) else None
         if shifted is not None:
             array = shifted
@@ -79,6 +82,8 @@ def _does_nothing(step: Step) -> bool:
             return all(w is ZERO for pair in widths for w in pair)
         case Repeat(_, times):
             return times is ONE
+        case Transpose(order):
+            return order == tuple(range(len(order)))
     return False
 
 

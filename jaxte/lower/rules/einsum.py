@@ -15,6 +15,7 @@ from jaxte.lower.arrays.elementwise import Apply, Name, Number, size
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.added_products import added_products
 from jaxte.lower.code.vocabulary import Value
 from jaxte.lower.cost.work import expensive_calls, points
 from jaxte.lower.match.empty_sums import is_plain
@@ -220,7 +221,8 @@ def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job
         values = [body.named(v) if n == longest else v for n, v in enumerate(values)]
         node = Einsum(node.spec, tuple(v.code for v in values))
     body.report.note("einsum")
-    return body.cast(Value(node, out, (node.kind[0], False)), job.dtype)
+    made = added_products(node) if body.policy.facts.copies_for_products else node
+    return body.cast(Value(made, out, (node.kind[0], False)), job.dtype)
 
 
 def _scaled(body: Body, total: Value, outer: Sequence[Factor], job: Job, scope: Scope) -> Task:

@@ -1,102 +1,40 @@
-"""Reads at positions that are data: gathers, where out of range is NaN (0 for integers), also below zero; and their forms, with what each costs.
-
-``X[I[i], j]`` is a gather. It is also the product of the one-hot matrix of the positions with X, which is fastest where
-matrix products are cheap, gathers are not, and X has few rows. In that product every element of X is met by every position, with
-a factor 0 if it is not the one that is read: where X holds an infinity or a NaN, ``0 * inf`` is NaN everywhere. Such products are taken
-by their cost only where X is stated to be finite (``te.facts.finite``).
-"""
+"""Reads at positions that are data: gathers, where out of range is NaN (0 for integers), also below zero; and their forms, with what each costs."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 
 from jaxte.lang import dtypes
-from jaxte.lang.dtypes import is_float
-from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, Scalar, as_expr
+from jaxte.lang.expr import ONE, ZERO, Axis, Call, Expr, Read, as_expr
 from jaxte.lang.graphs import among
-from jaxte.lang.limits import MOST_KEPT
-from jaxte.lang.operators import ADD, AND, LESS, LESS_EQUAL, MAXIMUM, MINIMUM, SELECT, SUBTRACT
+from jaxte.lang.operators import ADD, AND, LESS, MAXIMUM, MINIMUM, SELECT, SUBTRACT
 from jaxte.lang.text import text
-from jaxte.lang.walk import free_axes, postorder, reads_of, substitute
-from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather, OneHot
-from jaxte.lower.arrays.elementwise import Apply, Cast, Kept, Name, Number, Typed, number, size
+from jaxte.lang.walk import postorder, reads_of
+from jaxte.lower.arrays.data import CLIP, FILL, IN_BOUNDS, Gather
+from jaxte.lower.arrays.elementwise import Cast, Kept, Name, Typed, number, size
 from jaxte.lower.arrays.node import Node
-from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.views import Spread
 from jaxte.lower.body.assignment import Task
-from jaxte.lower.body.candidates import Candidate, choose
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.broadcasting import broadcast
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.policy import signature
-from jaxte.lower.cost.work import Work, points
+from jaxte.lower.cost.work import points
 from jaxte.lower.forms.data.recognise import is_known_inside
+from jaxte.lower.rules.gather_forms import (
+    CHOSEN,
+    GATHER,
+    ONE_HOT,
+    Place,
+    chosen_value,
+    form_of,
+    one_hot_value,
+    outside_element,
+)
 from jaxte.lower.views.affine import reorder
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.affine import linear
-from jaxte.sets.intervals import constant, dims_of, extent_of, index_stays_in, known, nonnegative
-from jaxte.tensors.facts import Finite, find
-
-GATHER, ONE_HOT = "gather", "one-hot product"
-_NOT_FINITE = "an infinity or a NaN in {} would make all that is read NaN, as 0 * inf"
-
-
-def form_of(body: Body, node: Read, index: Value, place: int, scope: Scope) -> str:
-    """How to read ``node``, whose only array of positions is ``index``, in the place ``place`` of its indices."""
-    current = substitute(node, dict(scope.table))
-    assert isinstance(current, Read)
-    offers = list(_candidates(node, index, place))
-    if len(offers) < 2:
-        return GATHER
-    axes = [d for d in scope.order if d in free_axes(current)]
-    chosen = choose(body, offers, signature(axes, current))
-    if chosen.caution:
-        body.report.because(chosen.caution)
-    return chosen.form
-
-
-def _candidates(node: Read, index: Value, place: int) -> Iterator[Candidate]:
-    rows = points(index.dims)
-    extents = [extent_of(as_expr(e)) for e in node.tensor.shape]
-    values = rows * prod(extents[:place] + extents[place + 1 :])
-    yield Candidate(GATHER, Work(gather=values, kernel=1), None)
-    ones = rows * extents[place]
-    hot = ones * dtypes.width(node.dtype)
-    if not is_float(node.dtype) or hot > MOST_KEPT:
-        return
-    work = Work(dot=2.0 * values * extents[place], stream=2.0 * hot, temporaries=hot, kernel=2)
-    finite = find(node.tensor, Finite) is not None
-    yield Candidate(ONE_HOT, work, None, "" if finite else _NOT_FINITE.format(node.tensor.name))
-
-
-def one_hot_value(
-    body: Body, node: Read, index: Value, place: int, kept: Sequence[Axis], inside: bool
-) -> Value:
-    """``node`` as a product, over ``kept`` with the dimensions of ``index`` at ``place``.
-
-    Args:
-        inside: whether every position is in range, or its element does not count where it is not.
-    """
-    extent = as_expr(node.tensor.shape[place])
-    base, at = body.tensor(node.tensor), body.named(index).code
-    letters = "abcdefghijklmnopqrstuvwxy"
-    block, own = letters[: len(index.dims)], letters[len(index.dims) :][: len(kept)]
-    spec = f"{block}z,{own[:place]}z{own[place:]}->{own[:place]}{block}{own[place:]}"
-    assert isinstance(at, Name)
-    ones = Value(OneHot(at, extent, node.dtype), (*index.dims, Axis("z", 0, extent)), (node.dtype, False))
-    hot = body.named_as(f"{at.identifier}_one_hot", ones).code
-    dims = (*kept[:place], *index.dims, *kept[place:])
-    product = Value(Einsum(spec, (hot, base), exact=True), dims, (node.dtype, False))
-    if inside:
-        return product
-    inside_range = Apply(AND, (Apply(LESS_EQUAL, (Number(0), at)), Apply(LESS, (at, size(extent)))))
-    mask = broadcast(Value(inside_range, index.dims, ("bool", False)), dims)
-    product = body.named(product)
-    return Value(Apply(SELECT, (mask, product.code, Number(math.nan))), dims, product.kind)
-
+from jaxte.sets.intervals import constant, dims_of, index_stays_in, known, nonnegative
 
 _OF_INTEGERS = (ADD, SUBTRACT, MINIMUM, MAXIMUM)  # which take a gather's loop no time
 
@@ -110,7 +48,7 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
     shape = [as_expr(e) for e in node.tensor.shape]
     has_data = any(reads_of(i) for i in node.indices)
     if any(known(extent) == 0 for extent in shape):  # JAX gathers no element from nothing
-        nothing = Typed(number(_outside(node, has_data)), node.dtype)
+        nothing = Typed(number(outside_element(node, has_data)), node.dtype)
         return Value(nothing, (), (node.dtype, False))
     affine = [None if reads_of(i) else scope.index(i) for i in node.indices]
     arrays: list[Value | None] = []
@@ -128,9 +66,7 @@ def gather_value(body: Body, node: Expr, scope: Scope) -> Task:
             assert own is not None
             arrays[n] = body.index_value(own, scope, None)
             taken |= {own}  # type: ignore[arg-type]
-    if has_data:
-        body.report.because(f"`{text(node)}` is read at positions that are data")
-    return _indexed(body, node, arrays, affine, scope)
+    return (yield from _indexed(body, node, arrays, affine, scope))
 
 
 def _position(body: Body, index: Expr, scope: Scope) -> Task:
@@ -161,7 +97,7 @@ def _is_rounded(index: Expr) -> bool:
 
 def _indexed(
     body: Body, node: Read, arrays: list[Value | None], affine: list[Expr | None], scope: Scope
-) -> Value:
+) -> Task:
     chosen = [n for n, a in enumerate(arrays) if a is not None]
     dims = tuple(d for d in scope.order if any(a is not None and among(d, a.dims) for a in arrays))
     positions = tuple(None if a is None else broadcast(a, dims) for a in arrays)
@@ -173,14 +109,21 @@ def _indexed(
     limits: list[Limit] = list(zip(node.indices, affine, node.tensor.shape, strict=True))
     wanted = tuple(d for d in scope.order if among(d, found))
     modes = _modes(body.is_kept_in_range(node, scope), limits)
-    form = GATHER
-    if len(chosen) == 1 and affine[chosen[0]] is None:
-        position = Value(broadcast(arrays[chosen[0]], dims), dims, arrays[chosen[0]].kind)  # type: ignore[arg-type, union-attr]
-        form = form_of(body, node, position, chosen[0], scope)
+    form, inside = GATHER, modes[:1] != [FILL]
+    data = [n for n in chosen if affine[n] is None]
+    if len(data) == 1:
+        (at,) = data
+        rows = points(kept[before:])
+        place = Place(at, arrays[at], found, chosen == data, rows)  # type: ignore[arg-type]
+        form = form_of(body, node, place, scope)
     body.report.note(form)
+    if form == CHOSEN:
+        return (yield from chosen_value(body, node, place, inside, scope))
+    if data:
+        body.report.because(f"`{text(node)}` is read at positions that are data")
     if form == ONE_HOT:
-        inside = modes[0] != FILL
-        value = one_hot_value(body, node, position, chosen[0], kept, inside)
+        position = Value(broadcast(place.index, dims), dims, place.index.kind)
+        value = one_hot_value(body, node, position, at, kept, inside)
     else:
         masked = modes == [FILL] and _masks_itself(limits, arrays)
         value = Value(
@@ -226,7 +169,7 @@ def _masked(
         own = body.combine(LESS, [unsigned, stop], ("bool", False), scope)
         inside = own if inside is None else body.combine(AND, [inside, own], ("bool", False), scope)
     has_data = any(reads_of(i) for i in node.indices)
-    outside = Value(number(_outside(node, has_data)), (), (node.dtype, True), literal=True)
+    outside = Value(number(outside_element(node, has_data)), (), (node.dtype, True), literal=True)
     assert inside is not None
     return body.combine(SELECT, [inside, body.in_order(nearest, scope), outside], (node.dtype, False), scope)
 
@@ -237,7 +180,7 @@ def _gathered(
     """The gather in the first of ``modes``, or in one of them in which there is one already."""
     if not modes:
         return Gather(base, positions)
-    outside = number(_outside(node, any(reads_of(i) for i in node.indices)))
+    outside = number(outside_element(node, any(reads_of(i) for i in node.indices)))
     source = _never_empty(node, base, positions, Typed(outside, node.dtype))
     gathers = [Gather(source, positions, mode, outside if mode == FILL else None) for mode in modes]
     return next((g for g in gathers if g in body.written), gathers[0])
@@ -270,13 +213,6 @@ def _modes(kept: bool, limits: Sequence[Limit]) -> list[str]:
     if all(is_known_inside(i, extent) if own is None else _inside(own, extent) for i, own, extent in limits):
         return [IN_BOUNDS]
     return [CLIP, FILL] if kept else [FILL]
-
-
-def _outside(node: Read, has_data: bool) -> Scalar:
-    """The element that a read out of range gives; affine reads leave their tensor behind guards only."""
-    if node.dtype == "bool":
-        return False
-    return math.nan if has_data and dtypes.is_inexact(node.dtype) else 0
 
 
 def _inside(index: Expr | None, extent: Expr | int) -> bool:

@@ -36,6 +36,7 @@ from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.arrays.views import ALL, NEW, Index, Reshape, Step, Transpose
 from jaxte.lower.body.candidates import Candidate, Search, Wanted, operands_of
 from jaxte.lower.body.evaluator import Body
+from jaxte.lower.code.added_products import added_products
 from jaxte.lower.code.broadcasting import apply_steps
 from jaxte.lower.code.spec import Array, Refusal, on_names
 from jaxte.lower.code.vocabulary import Value
@@ -84,11 +85,12 @@ def one_hot_of(spec: ScatterSpec) -> Hot | None:
     return Hot(replace(spec, values=values), f"{hot},{held}->{''.join(out)}")
 
 
-def one_hot_source(own: Hot, operands: Sequence[Node]) -> Node:
-    """The product of the values with the matrix that has a one where a position is a row of the output."""
+def one_hot_source(own: Hot, operands: Sequence[Node], adds: bool) -> Node:
+    """The product of the values with the matrix that has a one where a position is a row of the output, or what :func:`added_products` makes of it."""
     spec = own.spec
     hot = OneHot(operands[1], spec.shape[spec.target], spec.dtype)
-    return _finished(spec, Einsum(own.letters, (hot, operands[0]), exact=True), operands)
+    product = Einsum(own.letters, (hot, operands[0]), exact=True)
+    return _finished(spec, added_products(product) if adds else product, operands)
 
 
 def accumulated(
@@ -180,11 +182,12 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
     own = one_hot_of(spec) if node.is_sum and is_float(node.dtype) else None
     if own is None or _may_spoil(spec) or (spec.block > 1 and not body.policy.facts.scatters_rows):
         return  # a GPU adds a matrix of positions in fewer bytes than it writes their rows (letter_projection, 0.8)
-    made = list(nodes_below(one_hot_source(own, on_names(own.spec.operands))))
+    made = list(nodes_below(one_hot_source(own, on_names(own.spec.operands), False)))
     hot = sum(bytes_of(node, extent_of) for node in made if isinstance(node, OneHot))
     flops = sum(flops_of(node, extent_of) for node in made if isinstance(node, Einsum))
     product = Work(dot=flops, stream=2.0 * hot, temporaries=hot, kernel=2)
-    yield _candidate(body, own.spec, wanted, ONE_HOT, product, partial(one_hot_source, own))
+    adds = body.policy.facts.copies_for_products
+    yield _candidate(body, own.spec, wanted, ONE_HOT, product, partial(one_hot_source, own, adds=adds))
 
 
 def _may_spoil(spec: ScatterSpec) -> bool:
