@@ -65,6 +65,18 @@ class OneHot(Converted):
 
 
 @dataclass(frozen=True, eq=False)
+class IfFinite(LikeArray):
+    """``array`` where no element of ``tested`` is infinite or NaN, else ``otherwise``, which is computed only then.
+
+    The sum of ``tested`` is asked: it is not finite where an element is not. Where it overflows, ``otherwise`` is as right.
+    """
+
+    tested: Node
+    array: Node
+    otherwise: Node
+
+
+@dataclass(frozen=True, eq=False)
 class Updated(OfArray):
     """``array`` with ``part`` written into it from ``start`` on."""
 

@@ -154,12 +154,20 @@ class Wanted:
     @cached_property
     def mixes(self) -> bool:
         """Whether an index mixes a dimension of the result with a reduced one."""
-        for read in reads_of(*self.node.exprs):
-            for index in read.indices:
-                free = free_axes(index)
-                if any(a in free for a in self.node.axes) and any(a in free for a in self.axes):
-                    return True
-        return False
+        return any(map(self._mixed, self._indices))
+
+    @cached_property
+    def slides(self) -> bool:
+        """Whether an index without data does."""
+        return any(self._mixed(i) for i in self._indices if not reads_of(i))
+
+    @cached_property
+    def _indices(self) -> list[Expr]:
+        return [index for read in reads_of(*self.node.exprs) for index in read.indices]
+
+    def _mixed(self, index: Expr) -> bool:
+        free = free_axes(index)
+        return any(a in free for a in self.node.axes) and any(a in free for a in self.axes)
 
     @cached_property
     def is_product(self) -> bool:
@@ -169,8 +177,7 @@ class Wanted:
     @cached_property
     def is_of_digits(self) -> bool:
         """Whether indices of several axes are numbers with these as digits, so that reads are views of tensors."""
-        indices = [i for r in reads_of(*self.node.exprs) for i in r.indices]
-        return all(is_row_major(i) or len(free_axes(i)) < 2 for i in indices)
+        return all(is_row_major(i) or len(free_axes(i)) < 2 for i in self._indices)
 
     @cached_property
     def chooses(self) -> bool:

@@ -134,6 +134,7 @@ class Platform:
         sums_apart: a sum is fused with nothing that reads it, so that a number that it is multiplied by is a kernel more, and what adds several sums
             (numbers within sums, sums that are added as the sum of what is).
         multiplies_nan: a choice between what is gathered and NaN keeps functions of it from being computed in vectors; a product with NaN does not.
+        branches: one of two programs is run by a number that is computed, without waiting for it (products that are taken where they are finite).
         cheap_steps: a step of a loop takes no longer to start than a sum takes to add; elsewhere longer than a kernel (sums with geometric weights in
             steps, and columns that steps read as rows).
         kernels: what runs Pallas kernels: its interpreter, which takes whatever is in them, or one of its compilers, for types of up to four bytes; Triton
@@ -200,6 +201,7 @@ class Platform:
     fuses_rows: bool = False
     sums_apart: bool = False
     multiplies_nan: bool = False
+    branches: bool = False
     cheap_steps: bool = False
     kernels: str = MOSAIC
     pairs: int = 1 << 21

@@ -63,6 +63,7 @@ CPU = Platform(
     transposes_apart=True,
     holds_pairs=True,
     multiplies_nan=True,
+    branches=True,
     cheap_steps=True,
     kernels=INTERPRETER,
     intermediate=4,

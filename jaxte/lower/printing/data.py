@@ -90,6 +90,16 @@ def _one_hot(node: data.OneHot, to: Writer) -> Written:
     return call("jax.nn.one_hot", where, extent, dtype=dtype_text(node.own_dtype))
 
 
+def _if_finite(node: data.IfFinite, to: Writer) -> Written:
+    test = f"jnp.isfinite(jnp.sum({to.text(node.tested)}))"
+    match node.otherwise:
+        case data.Call(function=function, args=()):
+            otherwise = function
+        case other:
+            otherwise = f"lambda: {to.text(other)}"
+    return call("lax.cond", test, f"lambda: {to.text(node.array)}", otherwise)
+
+
 def _updated(node: data.Updated, to: Writer) -> Written:
     return call("lax.dynamic_update_slice", to.text(node.array), to.text(node.part), str(node.start))
 
@@ -182,6 +192,7 @@ RULES: Rules = {
     data.Gather: _gather,
     data.Scatter: _scatter,
     data.OneHot: _one_hot,
+    data.IfFinite: _if_finite,
     data.Updated: _updated,
     data.Call: _call,
     data.Output: _output,

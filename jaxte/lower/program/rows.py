@@ -29,7 +29,7 @@ from jaxte.lower.rewrites.table import REWRITES
 from jaxte.lower.rules.excluded_points import MASKED
 from jaxte.lower.rules.extremum_passes import EACH
 from jaxte.lower.rules.form_table import FAMILIES
-from jaxte.lower.rules.gather import GATHER
+from jaxte.lower.rules.gather_forms import GATHER
 from jaxte.lower.rules.interleaved import INTERLEAVED
 from jaxte.lower.rules.peeled_edges import PEELED, SURROUNDED
 from jaxte.lower.tiles.band_matrices import BLOCKS

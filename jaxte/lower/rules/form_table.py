@@ -10,7 +10,7 @@ from typing import Any
 
 from jaxte.lang.expr import Expr, Reduce
 from jaxte.lang.limits import MOST_PARTS
-from jaxte.lang.walk import free_axes, reads_of, substitute
+from jaxte.lang.walk import free_axes, reads_data, reads_of, substitute
 from jaxte.lower.body.candidates import GENERAL, Candidate, Search, Wanted, choose
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.spec import Refusal
@@ -23,8 +23,14 @@ from jaxte.lower.forms.conv import candidates as conv
 from jaxte.lower.forms.conv.lines import candidates as toeplitz
 from jaxte.lower.forms.conv.recognise import match_convolution
 from jaxte.lower.forms.data import scatters as scatter
+from jaxte.lower.forms.data.masked import (
+    MASKED,
+    mask_candidates,
+    recognise_mask,
+    recognise_table,
+    table_candidates,
+)
 from jaxte.lower.forms.data.recognise import SCATTER, recognise_scatter
-from jaxte.lower.forms.data.scatters import recognise_mask
 from jaxte.lower.forms.scan import candidates as scan
 from jaxte.lower.forms.scan.recognise import recognise_scan
 from jaxte.lower.forms.window import candidates as window
@@ -64,9 +70,19 @@ def _is_told_by_data(body: Body, wanted: Wanted) -> bool:
 
 def _is_chosen_by_data(body: Body, wanted: Wanted) -> bool:
     """Data choose, for each row of the result, what is summed."""
-    own = body.policy.facts.lays_out_sums and scatter.MASKED not in body.policy.without
+    own = body.policy.facts.lays_out_sums and MASKED not in body.policy.without
     alone = own and not wanted.guards and not wanted.mixes
     return alone and (_is_told_by_data(body, wanted) or wanted.chooses)
+
+
+def _is_read_at_data(body: Body, wanted: Wanted) -> bool:
+    """What is summed is read at data for each row of the result."""
+    own = body.policy.facts.branches and body.policy.facts.lays_out_sums and MASKED not in body.policy.without
+    return (
+        own
+        and not (wanted.guards or wanted.slides or body.in_tiles)
+        and any(map(reads_data, wanted.node.exprs))
+    )
 
 
 def _is_bounded_by_axes(body: Body, wanted: Wanted) -> bool:
@@ -109,9 +125,8 @@ FAMILIES = (
         (SCATTER, scatter.ONE_HOT),
         alone=True,
     ),
-    Family(
-        "masked", _is_chosen_by_data, recognise_mask, scatter.mask_candidates, (scatter.MASKED,), alone=True
-    ),
+    Family("masked", _is_chosen_by_data, recognise_mask, mask_candidates, (MASKED,), alone=True),
+    Family("rows of a table", _is_read_at_data, recognise_table, table_candidates, (MASKED,), alone=True),
     Family(
         "scan",
         _is_bounded_by_axes,

@@ -119,7 +119,7 @@ def _indexed(
     body.report.note(form)
     if form == CHOSEN:
         return (yield from chosen_value(body, node, place, inside, scope))
-    if data:
+    if data and form == GATHER:
         body.report.because(f"`{text(node)}` is read at positions that are data")
     if form == ONE_HOT:
         position = Value(broadcast(place.index, dims), dims, place.index.kind)

@@ -84,6 +84,10 @@ def _one_hot(node: data.OneHot, at: Frame) -> Value:
     return converted(positions == np.arange(at.size(node.extent)), node.kind)
 
 
+def _if_finite(node: data.IfFinite, at: Frame) -> Value:
+    return at.value(node.array if np.isfinite(at.value(node.tested).sum()) else node.otherwise)
+
+
 def _updated(node: data.Updated, at: Frame) -> Value:
     array, part = at.value(node.array).copy(), at.value(node.part)
     array[tuple(slice(s, s + e) for s, e in zip(node.start, part.shape, strict=True))] = part
@@ -146,6 +150,7 @@ RULES: Rules = {
     data.Gather: _gather,
     data.Scatter: _scatter,
     data.OneHot: _one_hot,
+    data.IfFinite: _if_finite,
     data.Updated: _updated,
     data.Call: _call,
     data.Output: _output,

@@ -14,7 +14,7 @@ from jax.experimental import pallas as pl
 
 import jaxte as te
 from jaxte.lang.expr import Expr, Reduce, Reducer, as_expr
-from jaxte.lang.operators import ADD, GREATER, MULTIPLY, SELECT
+from jaxte.lang.operators import ADD, GREATER, MULTIPLY, NEGATIVE, SELECT
 from jaxte.lang.walk import postorder
 from jaxte.lower.arrays import data, elementwise, loops, products, views
 from jaxte.lower.arrays.elementwise import Apply, Full, Name, Number, Typed
@@ -169,6 +169,8 @@ NODES: list[Node] = [
     ),
     data.Scatter(X, (None, AT), "max", Number(0.5)),
     data.OneHot(OUT, as_expr(3), "float32"),
+    data.IfFinite(V, X, Apply(NEGATIVE, (X,))),
+    data.IfFinite(Apply(ADD, (V, Number(float("nan")))), X, Apply(NEGATIVE, (X,))),
     data.Updated(X, PART, (1, 0)),
     data.Call("double", (X,), X.shape, X.kind),
     data.Output(Name("BOTH"), 1, V.shape, V.kind),

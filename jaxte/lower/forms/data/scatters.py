@@ -1,13 +1,10 @@
-"""The forms of a sum at positions that are data, or over what data choose for each row of its result, with what each costs.
+"""The forms of a sum at positions that are data, with what each costs.
 
 ``out[a, j] = sum over i where I[i] == a of V[i, j]`` is a scatter-add of V, and the product of V with the one-hot matrix
 ``I[i] == a``, which is fastest where matrix products are cheap and ``a`` takes few values.
 
-    y[s, c] = sum over i of select(o[s] <= i and i < o[s + 1], x[i, c], 0)
-
-is a product with a matrix of zeros and ones: whether a point counts is ``M[s, i]``, of which the general path makes an array with all columns. ``M @ x`` does not,
-but would make NaN of what is left out where that is infinite, as ``0 * inf``. So the finite values are multiplied, and two more products count the infinities (and
-NaN, which is both) that are chosen: where there is one of plus infinity it is added, and one of minus infinity too.
+Where values may be infinite or NaN that product is one of finite values only: ``0 * inf`` would be NaN in all rows. Its result says whether they are, and is
+scattered again where it is not finite, which costs next to nothing where branches do (``Platform.branches``).
 """
 
 from __future__ import annotations
@@ -18,18 +15,15 @@ from functools import partial, reduce
 from math import prod
 from string import ascii_lowercase
 
-from jaxte.algebra.product import may_spoil, multiplied, product_of
+from jaxte.algebra.product import may_spoil, product_of
 from jaxte.lang import dtypes
 from jaxte.lang.dtypes import is_float
-from jaxte.lang.expr import TRUE, ZERO, Const, Expr, Reduce, call, cast, conjunction, conjuncts
-from jaxte.lang.functions import isfinite, isnan
-from jaxte.lang.graphs import among
-from jaxte.lang.limits import NARROW
-from jaxte.lang.operators import ADD, EQUAL, GREATER, LESS, MULTIPLY, OR, SELECT, SUBTRACT
-from jaxte.lang.walk import depends_on, free_axes, reads_of, substitute
+from jaxte.lang.expr import ZERO, Const, Expr, Read
+from jaxte.lang.operators import ADD, LESS, MULTIPLY, SELECT
+from jaxte.lang.walk import free_axes, substitute
 from jaxte.lower.arrays.counts import bytes_of
 from jaxte.lower.arrays.counts import flops as flops_of
-from jaxte.lower.arrays.data import OneHot, Scatter
+from jaxte.lower.arrays.data import IfFinite, OneHot, Scatter
 from jaxte.lower.arrays.elementwise import Apply, Arange, Cast, Full, Number, number
 from jaxte.lower.arrays.node import Node, nodes_below, times
 from jaxte.lower.arrays.products import Einsum
@@ -38,9 +32,9 @@ from jaxte.lower.body.candidates import Candidate, Search, Wanted, operands_of
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.added_products import added_products
 from jaxte.lower.code.broadcasting import apply_steps
-from jaxte.lower.code.spec import Array, Refusal, on_names
+from jaxte.lower.code.spec import Array, on_names
 from jaxte.lower.code.vocabulary import Value
-from jaxte.lower.cost.work import Work, points
+from jaxte.lower.cost.work import Work
 from jaxte.lower.forms.data.recognise import SCATTER, recognise_scatter
 from jaxte.lower.forms.data.scatter_spec import Position, ScatterSpec, result_dims
 from jaxte.lower.match.empty_sums import guarded_reads
@@ -61,10 +55,12 @@ class Hot:
     Attributes:
         spec: with values over the dimensions that they depend on.
         letters: of the rows, of the values and of the result, as an einsum has them.
+        met: of the dimensions of all values, on which they depend.
     """
 
     spec: ScatterSpec
     letters: str
+    met: tuple[bool, ...]
 
 
 def one_hot_of(spec: ScatterSpec) -> Hot | None:
@@ -82,7 +78,8 @@ def one_hot_of(spec: ScatterSpec) -> Hot | None:
     held = "".join(dims[n] for n in met)
     if not set(out) <= {*hot, *held}:
         return None
-    return Hot(replace(spec, values=values), f"{hot},{held}->{''.join(out)}")
+    depends = tuple(axis in free for axis in spec.values.axes)
+    return Hot(replace(spec, values=values), f"{hot},{held}->{''.join(out)}", depends)
 
 
 def one_hot_source(own: Hot, operands: Sequence[Node], adds: bool) -> Node:
@@ -180,20 +177,34 @@ def scatter_candidates(body: Body, spec: ScatterSpec, wanted: Wanted) -> Iterato
         moved += Work(scatter=prod(extents))
     yield _candidate(body, spec, wanted, SCATTER, moved, partial(scatter_source, spec))
     own = one_hot_of(spec) if node.is_sum and is_float(node.dtype) else None
-    if own is None or _may_spoil(spec) or (spec.block > 1 and not body.policy.facts.scatters_rows):
+    if own is None or (spec.block > 1 and not body.policy.facts.scatters_rows):
         return  # a GPU adds a matrix of positions in fewer bytes than it writes their rows (letter_projection, 0.8)
     made = list(nodes_below(one_hot_source(own, on_names(own.spec.operands), False)))
     hot = sum(bytes_of(node, extent_of) for node in made if isinstance(node, OneHot))
     flops = sum(flops_of(node, extent_of) for node in made if isinstance(node, Einsum))
-    product = Work(dot=flops, stream=2.0 * hot, temporaries=hot, kernel=2)
-    adds = body.policy.facts.copies_for_products
-    yield _candidate(body, own.spec, wanted, ONE_HOT, product, partial(one_hot_source, own, adds=adds))
+    work = Work(dot=flops, stream=2.0 * hot, temporaries=hot, kernel=2)
+    product = partial(one_hot_source, own, adds=body.policy.facts.copies_for_products)
+    if not _may_spoil(spec):
+        yield _candidate(body, own.spec, wanted, ONE_HOT, work, product)
+    elif body.policy.facts.branches:
+        asked = Work(stream=2.0 * width * prod(map(extent_of, spec.shape)), kernel=2)
+        yield _candidate(
+            body, own.spec, wanted, ONE_HOT, work + asked, partial(_unless_spoilt, body, product, own)
+        )
+
+
+def _unless_spoilt(body: Body, product: Source, own: Hot, operands: Sequence[Node]) -> Node:
+    """The ``product`` where it is finite, else the scatter, of values that are the same along dimensions which they do not depend on."""
+    found = body.shared(product(operands))
+    entries = tuple(ALL if met else NEW for met in own.met)
+    values = operands[0] if all(own.met) else apply_steps(operands[0], [Index(entries)])
+    return IfFinite(found, found, scatter_source(own.spec, [values, *operands[1:]]))
 
 
 def _may_spoil(spec: ScatterSpec) -> bool:
     """Whether a value that a product multiplies by zeros alone may be infinite, or NaN since it is read beyond a tensor or made of what is."""
     kept = guarded_reads(spec.values.body, spec.hits)
-    stands: dict[Expr, Expr] = {read: Const(1.0, read.dtype) for read in kept if is_float(read.dtype)}
+    stands: dict[Expr, Expr] = {r: Read(r.tensor, [ZERO] * len(r.indices)) for r in kept if is_float(r.dtype)}
     return any(map(may_spoil, product_of(substitute(spec.values.body, stands)).factors))
 
 
@@ -219,71 +230,3 @@ def scatter_operands(
     rows = multiplied or len(spec.values.axes) > spec.block
     hits = guarded_reads(spec.values.body, spec.hits if rows else ())
     return (yield from operands_of(body, spec.operands, scope.hitting(hits)))
-
-
-MASKED = "product with a mask"
-_EXACT = ("float32", "float64")
-_PRODUCTS = 3  # of the finite values, and with each infinity
-
-
-@dataclass(frozen=True)
-class Masked:
-    """``value`` summed where ``mask`` holds, which depends on other axes of the result; times ``guard``."""
-
-    mask: Expr
-    value: Expr
-    guard: Expr
-
-
-def recognise_mask(wanted: Wanted) -> Masked | Refusal:
-    """The product with a mask that a sum is."""
-    node = wanted.node
-    if not node.is_sum or node.dtype not in _EXACT:
-        return Refusal("")
-    product = product_of(node.exprs[0], conjuncts(node.where))
-    tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
-    inside = [t for t in tests if depends_on(t, node.axes)]
-    if not any(reads_of(t) for t in inside):
-        return Refusal("")
-    mask = conjunction(inside)
-    value = multiplied([f for f in product.factors if not f.guard])
-    rows, columns = free_axes(mask), free_axes(value)
-    if any(a not in rows or a not in columns for a in node.axes) or value.dtype != node.dtype:
-        return Refusal("")
-    own = [a for a in wanted.axes if a in rows and a not in columns]
-    others = [a for a in wanted.axes if a in columns and a not in rows]
-    if min(points(own), points(others), points(node.axes)) < NARROW:
-        return Refusal("")
-    return Masked(mask, value, conjunction([t for t in tests if not among(t, inside)]))
-
-
-def mask_candidates(body: Body, spec: Masked, wanted: Wanted) -> Iterator[Candidate]:
-    """Three products with the matrix of zeros and ones."""
-    node = wanted.node
-
-    def write() -> Search:
-        body.report.note(MASKED)
-        written = _products(node, spec)
-        body.survey(written)
-        value = yield written, Scope(wanted.axes, hits=wanted.scope.hits)
-        return body.typed(value, node.dtype)
-
-    everywhere = 2.0 * points(wanted.axes) * points(node.axes)
-    matrix = dtypes.width(node.dtype) * points(free_axes(spec.mask))
-    work = Work(dot=_PRODUCTS * everywhere, stream=2.0 * matrix, temporaries=matrix, kernel=2 * _PRODUCTS)
-    yield Candidate(MASKED, work, write)
-
-
-def _products(node: Reduce, spec: Masked) -> Expr:
-    value, dtype = spec.value, node.dtype
-    infinity = Const(float("inf"), dtype)
-    finite = _product(node, spec.mask, call(SELECT, isfinite(value), value, ZERO))
-    for op, bound in ((ADD, infinity), (SUBTRACT, Const(float("-inf"), dtype))):
-        spoilt = call(OR, call(EQUAL, value, bound), isnan(value))
-        count = _product(node, spec.mask, cast(spoilt, dtype))
-        finite = call(op, finite, call(SELECT, call(GREATER, count, ZERO), infinity, ZERO))
-    return call(SELECT, spec.guard, finite, ZERO)
-
-
-def _product(node: Reduce, mask: Expr, value: Expr) -> Expr:
-    return node.changed(exprs=(call(MULTIPLY, cast(mask, node.dtype), value),), where=TRUE)
