@@ -25,6 +25,7 @@ from jaxte.lower.forms.conv.recognise import match_convolution
 from jaxte.lower.forms.data import scatters as scatter
 from jaxte.lower.forms.data.masked import (
     MASKED,
+    OF_TABLE,
     mask_candidates,
     recognise_mask,
     recognise_table,
@@ -77,7 +78,7 @@ def _is_chosen_by_data(body: Body, wanted: Wanted) -> bool:
 
 def _is_read_at_data(body: Body, wanted: Wanted) -> bool:
     """What is summed is read at data for each row of the result."""
-    own = body.policy.facts.branches and body.policy.facts.lays_out_sums and MASKED not in body.policy.without
+    own = body.policy.facts.branches and body.policy.facts.lays_out_sums
     return (
         own
         and not (wanted.guards or wanted.slides or body.in_tiles)
@@ -126,7 +127,7 @@ FAMILIES = (
         alone=True,
     ),
     Family("masked", _is_chosen_by_data, recognise_mask, mask_candidates, (MASKED,), alone=True),
-    Family("rows of a table", _is_read_at_data, recognise_table, table_candidates, (MASKED,), alone=True),
+    Family("rows of a table", _is_read_at_data, recognise_table, table_candidates, (OF_TABLE,), alone=True),
     Family(
         "scan",
         _is_bounded_by_axes,

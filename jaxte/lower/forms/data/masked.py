@@ -41,7 +41,7 @@ from jaxte.lower.match.empty_sums import guarded_reads
 from jaxte.lower.views.scope import Scope
 from jaxte.sets.intervals import index_stays_in, known
 
-MASKED = "product with a mask"
+MASKED, OF_TABLE = "product with a mask", "product of a table"
 _EXACT = ("float32", "float64")
 
 
@@ -155,7 +155,7 @@ def _wide(wanted: Wanted, found: Masked) -> Masked | Refusal:
 
 def mask_candidates(body: Body, spec: Masked, wanted: Wanted) -> Iterator[Candidate]:
     """The product with the matrix of zeros and ones."""
-    yield Candidate(MASKED, spec.work, lambda: _written(body, spec, wanted))
+    yield Candidate(MASKED, spec.work, lambda: _written(body, spec, wanted, MASKED))
 
 
 def table_candidates(body: Body, spec: Masked, wanted: Wanted) -> Iterator[Candidate]:
@@ -163,11 +163,11 @@ def table_candidates(body: Body, spec: Masked, wanted: Wanted) -> Iterator[Candi
     gathered = points(wanted.axes) * points(wanted.node.axes)
     yield Candidate(GENERAL, Work(gather=gathered / FEWER, kernel=1), None)
     if spec.work.temporaries <= MOST_KEPT and gathered >= WORTH_MULTIPLYING:
-        yield Candidate(MASKED, spec.work, lambda: _written(body, spec, wanted))
+        yield Candidate(OF_TABLE, spec.work, lambda: _written(body, spec, wanted, OF_TABLE))
 
 
-def _written(body: Body, spec: Masked, wanted: Wanted) -> Search:
-    body.report.note(MASKED)
+def _written(body: Body, spec: Masked, wanted: Wanted, form: str) -> Search:
+    body.report.note(form)
     dtype, scope = wanted.node.dtype, wanted.scope
     mask = yield from _operand(body, array(spec.rows, spec.mask), scope, dtype)
     value = yield from _operand(body, array(spec.columns, spec.value), scope, dtype)
