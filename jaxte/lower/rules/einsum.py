@@ -8,15 +8,17 @@ from math import prod
 
 from jaxte.algebra.product import Factor, multiplied
 from jaxte.lang.expr import ONE, Axis, Const
-from jaxte.lang.graphs import among
+from jaxte.lang.graphs import among, identical
 from jaxte.lang.limits import FEW, FEW_ELEMENTS, LARGE_RESULT, LONG_SUM
 from jaxte.lang.operators import ADD, DIVIDE, MULTIPLY, NEGATIVE, SELECT
-from jaxte.lower.arrays.elementwise import Apply, Name, Number, size
+from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number, size
 from jaxte.lower.arrays.products import Einsum
 from jaxte.lower.body.assignment import Task
 from jaxte.lower.body.evaluator import Body
 from jaxte.lower.code.added_products import added_products
 from jaxte.lower.code.vocabulary import Value
+from jaxte.lower.cost.paces import SIZES
+from jaxte.lower.cost.steps import compares
 from jaxte.lower.cost.work import expensive_calls, points
 from jaxte.lower.match.empty_sums import is_plain
 from jaxte.lower.rewrites.short_axes import is_short
@@ -205,7 +207,22 @@ def _summed(body: Body, values: Sequence[Value], job: Job, scope: Scope) -> Valu
 def _plain_sum(body: Body, value: Value, job: Job, scope: Scope) -> Value:
     if not any(among(d, job.reduced) for d in value.dims):
         return body.in_order(value, scope)
+    if body.in_tiles and _is_in_long_rows(value, job):
+        value = body.named(replace(value, code=Kept(value.code, "apart")))
     return reduced_call(body, "sum", value, job.reduced, scope, job.dtype)
+
+
+def _is_in_long_rows(value: Value, job: Job) -> bool:
+    """Whether a routine adds up what is computed in vectors, if it exists; what is chosen exists in any case."""
+    if (
+        not isinstance(value.code, Apply)
+        or value.kind != (job.dtype, False)
+        or job.dtype not in ("float32", "float64")
+    ):
+        return False
+    row = value.dims[-1]
+    is_summed = identical(job.reduced, (row,)) and extent_of(row.hi) >= SIZES.reduced
+    return is_summed and not any(compares(f.expr) for f in job.factors)
 
 
 def _einsum(body: Body, values: Sequence[Value], out: tuple[Axis, ...], job: Job) -> Value:

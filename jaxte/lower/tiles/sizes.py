@@ -14,7 +14,7 @@ from jaxte.lang.walk import free_axes, postorder, reads_of, reductions
 from jaxte.lower.code.spec import Refusal
 from jaxte.lower.cost.general import general_work
 from jaxte.lower.cost.policy import ANY, Policy
-from jaxte.lower.cost.steps import is_chosen
+from jaxte.lower.cost.steps import is_chosen, is_in_long_rows
 from jaxte.lower.cost.work import Work, bytes_of, expensive_calls, points
 from jaxte.lower.forms.band.recognise import band_work, recognise_band
 from jaxte.lower.forms.band.spec import BandSpec
@@ -76,8 +76,8 @@ def inner_bytes(body: Expr, few: int = 1, columns: int = 0, chosen: bool = False
 
 
 def is_written(node: Reduce) -> bool:
-    """Whether XLA on the CPU writes to memory what ``node`` reduces: it is chosen by conditions, and it is no prefix, no scatter and no product of matrices."""
-    if not is_chosen(node):
+    """Whether XLA on the CPU writes to memory what ``node`` reduces, as it does what is chosen by conditions, or is better told to: it is no prefix, no scatter and no product of matrices."""
+    if not (is_chosen(node) or is_in_long_rows(node)):
         return False
     product = product_of(node.exprs[0], conjuncts(node.where))
     tests = [*product.guards, *(f.expr for f in product.factors if f.guard)]
