@@ -11,6 +11,7 @@ from tests.lower import mechanism_phases as phases
 from tests.lower import mechanism_plans as plans
 from tests.lower import mechanism_steps as steps
 from tests.lower import mechanism_sums as sums
+from tests.lower import mechanism_tables as tables
 from tests.lower import mechanism_windows as windows
 from tests.lower.mechanism import Mechanism, Positions, Sample, as_named, replaced
 
@@ -418,6 +419,16 @@ ROWS = (
             Sample(windows.embedded, ((30, 16), Positions((2000,), 30)), 2),
         ),
         platform="tpu",
+    ),
+    Mechanism(
+        "product of a table",
+        "gather",
+        as_named,
+        (
+            Sample(tables.categories, ((20, 16, 10), Positions((2000, 20), 10)), 1),
+            Sample(tables.positions_on_a_board, ((12, 64, 16), Positions((800, 64), 12)), 1),
+            Sample(tables.quantised, ((8, 64, 12), Positions((2000, 8), 12)), 1),
+        ),
     ),
     Mechanism(
         "prefix written out",
