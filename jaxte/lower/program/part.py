@@ -32,6 +32,7 @@ from jaxte.lower.program.across.barriers import (
     with_calls,
     with_functions_apart,
     with_numbers_first,
+    with_padded_apart,
     without_barrier,
 )
 from jaxte.lower.program.across.halos import with_rolls_chosen
@@ -172,6 +173,7 @@ class Part:
         if self._by_call and self._again:
             keep_functions(self.statements, lines)
             lines = with_functions_apart(with_numbers_first(self.statements, lines))
+            lines = with_padded_apart(lines, self._policy.facts.functions)
         if self._policy.facts.copies_reduced_slices and not self._tile_of:
             arrays = {self.idents[t] for t in self._whole.results if t in self.idents}
             lines = with_arrays_of_slices(self.statements, lines, arrays)

@@ -13,11 +13,12 @@ from dataclasses import replace
 
 from jaxte.lang import dtypes
 from jaxte.lang.expr import Axis, Call
-from jaxte.lang.limits import AGAIN
+from jaxte.lang.limits import AGAIN, MANY_ELEMENTS, MOST_TERMS
 from jaxte.lang.operators import COMPARISONS, SELECT
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lang.scalars.times import times_of
+from jaxte.lang.scalars.times import FunctionTimes, times_of
 from jaxte.lang.walk import all_of, reads_of
+from jaxte.lower.arrays.counts import elements
 from jaxte.lower.arrays.data import DynamicUpdate, Updated
 from jaxte.lower.arrays.elementwise import Apply, Kept, Name, Number
 from jaxte.lower.arrays.loops import Joined, MapOver, Sums
@@ -208,6 +209,36 @@ def with_functions_apart(statements: Sequence[AnyStatement]) -> list[AnyStatemen
         else:
             found.append(own)
     return found[::-1]
+
+
+def with_padded_apart(statements: Sequence[AnyStatement], times: FunctionTimes) -> list[AnyStatement]:
+    """``statements`` with a call around what they surround with zeros, where that are many functions.
+
+    In a loop that asks each element whether it is padded XLA on the CPU computes so many in vectors no more: 16 of ``tanh`` beside 16 others take 6.5 ms of 65,536 elements and
+    0.9 behind a call, 8 of ``softplus`` of 16,384 4.7 and 0.7.
+    """
+    found: list[AnyStatement] = []
+    for n, own in enumerate(statements):
+        if isinstance(own, Statement):
+            padded = [
+                v.array for v in nodes_below(own.source) if isinstance(v, View) and isinstance(v.step, Pad)
+            ]
+            table = {
+                a: Kept(a, "apart")
+                for a in padded
+                if _takes_many(replace(own, source=a), statements[:n], times)
+            }
+            own = replace(own, source=replaced(own.source, table)) if table else own
+        found.append(own)
+    return found
+
+
+def _takes_many(own: Statement, before: Sequence[AnyStatement], times: FunctionTimes) -> bool:
+    """Whether many functions of many elements are computed for ``own``."""
+    if isinstance(own.source, Kept) or elements(own.source.shape) < MANY_ELEMENTS:
+        return False
+    called = [n for n in nodes_below(*_parts(own, before)) if isinstance(n, Apply) and _is_expensive(n)]
+    return sum(times.of(n.op.name) for n in called) >= MOST_TERMS
 
 
 def _adds_dimensions(view: View) -> bool:
