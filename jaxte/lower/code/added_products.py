@@ -27,6 +27,8 @@ def added_products(product: Einsum) -> Node:
     if len(pairs) != 2 or product.kind[0] not in _EXACT:
         return product
     letters, factors = zip(*pairs, strict=True)
+    if any(set(own).isdisjoint(out) for own in letters):
+        return product  # a vector beside a matrix is copied where it is less
     extents = {c: e for own, f in pairs for c, e in zip(own, f.shape, strict=True)}
     large, small = sorted(letters, key=lambda own: -elements(extents[c] for c in own))
     left = [

@@ -115,13 +115,13 @@ def short_result(job: Job, scope: Scope) -> Axis | None:
         return None
     if any(isinstance(n, Call) and not n.weak and n.op not in _CHEAP for n in postorder(whole[0])):
         return None  # the loop is as dear as what it keeps: differences to the nearest image, 0.8
-    for dim in scope.order:
-        alone = sum(dim in own for own in dims) == 1
-        long = all(_points([d]) >= LONG_SUM for d in every if d is not dim)
-        most = min(MOST_TERMS, job.budget) if long else FEW
-        if alone and dim in every and not among(dim, job.reduced) and is_short(dim, most):
-            return dim
-    return None
+    most = min(MOST_TERMS, job.budget)
+    alone = [d for d in scope.order if d in every and sum(d in own for own in dims) == 1]
+    few = [d for d in alone if not among(d, job.reduced) and is_short(d, most)]
+    long = all(_points([d]) >= LONG_SUM for d in every if not among(d, few))
+    if long and _points(few) <= job.budget:
+        return few[0] if few else None
+    return next((d for d in few if is_short(d, FEW)), None)
 
 
 def shifting_result(job: Job, scope: Scope) -> Axis | None:
