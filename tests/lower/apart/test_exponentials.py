@@ -1,4 +1,4 @@
-"""Sums of exponentials up to each position, in units of the largest: values, gradients and what is not finite, beside JAX and the interpreter."""
+"""Sums of exponentials up to each position, in units of the largest: values, gradients and what is not finite, beside JAX and NumPy."""
 
 from __future__ import annotations
 
@@ -85,8 +85,9 @@ def _weighted(w: Any, f: Any, c: Any) -> te.Tensor:
 def _both(w: np.ndarray, f: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     run = te.function(_weighted)
     assert EXPONENTIALS in str(te.explain(run, w, f, c))
-    tensors = [te.placeholder(a.shape, a.dtype, name=n) for a, n in zip((w, f, c), "wfc", strict=True)]
-    meant = te.interpret(_weighted(*tensors), dict(zip(tensors, (w, f, c), strict=True)))
+    with np.errstate(all="ignore"):
+        pairs = w[:, None, :] * np.exp(f[:, None, :] - c[:, :, None])
+        meant = np.where(np.arange(N)[:, None] >= np.arange(N), pairs, 0.0).sum(-1)
     return np.asarray(run(w, f, c)), meant
 
 
@@ -100,7 +101,6 @@ def test_what_stands_outside_may_be_anything(offset: float, rng: np.random.Gener
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning", "ignore:overflow:RuntimeWarning")
 @pytest.mark.parametrize("special", [-inf, inf, np.nan])
 @pytest.mark.parametrize("at", [0, 57])
 def test_what_is_not_finite(special: float, at: int, rng: np.random.Generator) -> None:
@@ -164,7 +164,7 @@ def test_weights_of_more_axes_than_exponents_and_second_derivatives(rng: np.rand
 
 
 def test_no_pair_is_met(rng: np.random.Generator) -> None:
-    x = rng.standard_normal((8, 2048)).astype("float32")
+    x = rng.standard_normal((4, 1024)).astype("float32")
     run = te.function(_rows(BOUNDS["left"]))
     step = jax.jit(jax.value_and_grad(lambda x: jnp.sum(run(x)))).lower(x).compile()
     assert step.memory_analysis().temp_size_in_bytes < 16 * x.nbytes

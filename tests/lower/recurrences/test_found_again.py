@@ -67,8 +67,9 @@ def test_extrema_of_definitions(
 def test_an_extremum_in_a_loop_is_not_computed_beside_the_one_of_its_elements(
     rng: np.random.Generator,
 ) -> None:
-    """Nor is it written out where one gather takes what a term of each position would gather by itself."""
+    """Nor is it written out where one gather takes what a term of each position would gather by itself; the pass back is handed what the loop has found."""
     text = te.source(te.loops(nussinov), rng.integers(0, 2, (40, 40)).astype(float))
     forward, backward = text.split("def backward(")
-    assert len(re.findall(r"jnp\.max\(", backward)) == len(re.findall(r"jnp\.max\(", forward)) == 1
-    assert text.count("\n") < 400
+    passes = forward.split("def forward_with_residuals(")
+    assert [len(re.findall(r"jnp\.max\(", own)) for own in (*passes, backward)] == [1, 1, 0]
+    assert text.count("\n") < 560
