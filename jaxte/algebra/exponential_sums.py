@@ -9,7 +9,7 @@ from jaxte.algebra.product import Factor, multiplied, product_of
 from jaxte.algebra.sums import added, signed_terms
 from jaxte.lang.expr import Axis, Call, Expr, Reduce
 from jaxte.lang.scalars.table import TABLE
-from jaxte.lang.walk import depends_on
+from jaxte.lang.walk import depends_on, free_axes
 from jaxte.sets.conditions import positive
 from jaxte.sets.index_forms import nonnegative_forms
 
@@ -18,12 +18,13 @@ EXP = TABLE["exp"].op
 
 @dataclass(frozen=True, slots=True)
 class ExponentialSum:
-    """The sum of ``weight * exp(moving + held)`` where ``guards`` hold, times what is ``outside``.
+    """The sum of ``weight * exp(moving + held)`` where ``guards`` hold, times what is ``outside``, where ``around`` holds; zero elsewhere.
 
     Attributes:
         bound: the axis up to which, or from which on, the sum is taken.
         moving: the part of the exponent that the sum is over.
         held: the other one.
+        around: the conditions that the sum is not over.
     """
 
     bound: Axis
@@ -31,6 +32,7 @@ class ExponentialSum:
     moving: Expr
     held: Expr
     guards: tuple[Expr, ...]
+    around: tuple[Expr, ...]
     outside: tuple[Factor, ...]
 
 
@@ -39,7 +41,9 @@ def exponential_sum(node: Reduce, axes: Sequence[Axis]) -> ExponentialSum | None
     if not node.is_sum or node.dtype not in ("float32", "float64") or len(node.axes) != 1:
         return None
     product = product_of(node.exprs[0], [node.where])
-    guards = (*product.guards, *(f.expr for f in product.factors if f.guard))
+    every = (*product.guards, *(f.expr for f in product.factors if f.guard))
+    guards = tuple(g for g in every if depends_on(g, node.axes))
+    around = tuple(g for g in every if not depends_on(g, node.axes))
     t = _bound(guards, node.axes[0], axes)
     if t is None:
         return None
@@ -56,12 +60,23 @@ def exponential_sum(node: Reduce, axes: Sequence[Axis]) -> ExponentialSum | None
     if not held or any(depends_on(term, [t]) for term, _ in moving):
         return None
     others = [f for f in factors if f is not both[0]]
+    weight, exponents = multiplied([f for f in others if depends_on(f.expr, node.axes)]), added(moving)
+    # what they keep in range is read at all positions of the others
+    if any(
+        depends_on(e, [a])
+        for g in around
+        for a in free_axes(g)
+        for e in (weight, exponents, *guards)
+        if a is not t
+    ):
+        return None
     return ExponentialSum(
         t,
-        multiplied([f for f in others if depends_on(f.expr, node.axes)]),
-        added(moving),
+        weight,
+        exponents,
         added(held),
         guards,
+        around,
         tuple(f for f in others if not depends_on(f.expr, node.axes)),
     )
 
@@ -70,7 +85,7 @@ def _bound(guards: Sequence[Expr], s: Axis, axes: Sequence[Axis]) -> Axis | None
     """The axis that bounds ``s`` from one side, by one of ``guards``; the others are about ``s`` without it."""
     tied = [(g, a) for g in guards for a in axes if depends_on(g, [s]) and depends_on(g, [a])]
     bounds = [(g, a) for g, a in tied if _is_bound(g, s, a)]
-    if len(bounds) != 1 or not all(depends_on(g, [s]) for g in guards):
+    if len(bounds) != 1:
         return None
     ((_, t),) = bounds
     return t if sum(a is t for _, a in tied) == 1 else None

@@ -94,7 +94,8 @@ def _renewed(own: _Carried, owner: Compute, parts: Parts) -> Expr:
     # of no exponent there is nothing, whatever is added to it
     dtype = own.scaled.dtype
     total = call(SELECT, call(EQUAL, m, Const(-inf, dtype)), m, m + cast(own.found.held, dtype))
-    return cast(multiplied((*own.found.outside, Factor(z), Factor(call(EXP, total)))), dtype)
+    factors = (*own.found.outside, Factor(z), Factor(call(EXP, total)))
+    return cast(multiplied(factors, own.found.around), dtype)
 
 
 def _sums(axes: Sequence[Axis], body: Expr, policy: Policy) -> dict[Expr, _Carried]:

@@ -163,6 +163,35 @@ def test_weights_of_more_axes_than_exponents_and_second_derivatives(rng: np.rand
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.usefixtures("x64")
+def test_conditions_around_the_sum(rng: np.random.Generator) -> None:
+    """A quotient of two such sums that counts from some position on, which keeps what it reads in range."""
+
+    def build(w: Any, f: Any, c: Any) -> te.Tensor:
+        s = _over()
+
+        def element(b: Any, t: Any) -> Any:
+            pair = lambda: te.exp(f[b, s] - c[b, t - 4])  # noqa: E731
+            above, below = te.sum(w[b, s] * pair(), s, where=s <= t), te.sum(pair(), s, where=s <= t)
+            return te.select(t >= 4, above / below, 0.0)
+
+        return te.compute(f.shape, element, "y")
+
+    def plain(w: Any, f: Any, c: Any) -> Any:
+        held = np.arange(4, N)[:, None] >= np.arange(N)
+        pairs = jnp.where(held, jnp.exp(f[:, None, :] - c[:, :-4, None]), 0.0)
+        return jnp.pad((pairs * w[:, None]).sum(-1) / pairs.sum(-1), ((0, 0), (4, 0)))
+
+    w, f, c = rng.standard_normal((3, 24, N))
+    run = te.function(build)
+    assert EXPONENTIALS in str(te.explain(run, w, f, c))
+    np.testing.assert_allclose(run(w, f, c), plain(w, f, c), rtol=1e-11, atol=1e-12)
+    h = rng.standard_normal((24, N))
+    for n in range(3):
+        found, expected = (jax.grad(lambda *a, g=g: jnp.sum(g(*a) * h), n)(w, f, c) for g in (run, plain))
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
 def test_no_pair_is_met(rng: np.random.Generator) -> None:
     x = rng.standard_normal((4, 1024)).astype("float32")
     run = te.function(_rows(BOUNDS["left"]))
